@@ -1,0 +1,115 @@
+"""The public names of dragoman, each loaded on first use (PEP 562).
+
+`import dragoman` reads this file and nothing else; `dragoman.Server` loads the server and what
+it stands on. This module knows where each name lives and refuses to know more.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dragoman.version import VERSION as __version__
+
+if TYPE_CHECKING:
+    from dragoman.client import Client, SyncClient
+    from dragoman.errors import (
+        ClosedError,
+        ConnectError,
+        DeadlineError,
+        DragomanError,
+        LocalError,
+        NegotiationError,
+        PeerFault,
+        Refusal,
+        RemoteError,
+        ToolError,
+        UsageError,
+    )
+    from dragoman.model import (
+        Annotations,
+        AudioContent,
+        CallToolResult,
+        EmbeddedResource,
+        Icon,
+        ImageContent,
+        ResourceLink,
+        TextContent,
+        Tool,
+        ToolAnnotations,
+    )
+    from dragoman.server import Context, Server
+
+# Name -> the module that has it. A new public name is one line here and one import above; a test
+# holds the two and `__all__` together.
+_HOMES = {
+    "Annotations": "dragoman.model",
+    "AudioContent": "dragoman.model",
+    "CallToolResult": "dragoman.model",
+    "Client": "dragoman.client",
+    "ClosedError": "dragoman.errors",
+    "ConnectError": "dragoman.errors",
+    "Context": "dragoman.server",
+    "DeadlineError": "dragoman.errors",
+    "DragomanError": "dragoman.errors",
+    "EmbeddedResource": "dragoman.model",
+    "Icon": "dragoman.model",
+    "ImageContent": "dragoman.model",
+    "LocalError": "dragoman.errors",
+    "NegotiationError": "dragoman.errors",
+    "PeerFault": "dragoman.errors",
+    "Refusal": "dragoman.errors",
+    "RemoteError": "dragoman.errors",
+    "ResourceLink": "dragoman.model",
+    "Server": "dragoman.server",
+    "SyncClient": "dragoman.client",
+    "TextContent": "dragoman.model",
+    "Tool": "dragoman.model",
+    "ToolAnnotations": "dragoman.model",
+    "ToolError": "dragoman.errors",
+    "UsageError": "dragoman.errors",
+}
+
+__all__ = [
+    "Annotations",
+    "AudioContent",
+    "CallToolResult",
+    "Client",
+    "ClosedError",
+    "ConnectError",
+    "Context",
+    "DeadlineError",
+    "DragomanError",
+    "EmbeddedResource",
+    "Icon",
+    "ImageContent",
+    "LocalError",
+    "NegotiationError",
+    "PeerFault",
+    "Refusal",
+    "RemoteError",
+    "ResourceLink",
+    "Server",
+    "SyncClient",
+    "TextContent",
+    "Tool",
+    "ToolAnnotations",
+    "ToolError",
+    "UsageError",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the module that has `name` and keep the value, so that this runs once a name."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'dragoman' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})
