@@ -1,0 +1,151 @@
+"""What an annotation says beside its type: descriptions, constraints, aliases, defaults.
+
+`pydantic.Field` and `annotated_types` are translated to `msgspec.Meta`, so that one decoder serves
+them all; they are looked at only when the program has imported them. It refuses to know functions
+and values.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, Final, Literal, NamedTuple, Union, get_args, get_origin
+
+from msgspec import Meta
+
+from dragoman.errors import UsageError
+from dragoman.schema.callables import MISSING
+
+_CONSTRAINTS: Final = ("gt", "ge", "lt", "le", "multiple_of", "pattern", "min_length", "max_length")
+_UNIONS: Final = (Union, types.UnionType)
+
+
+class Reading(NamedTuple):
+    """An annotation as the decoder needs it, and what was written beside it."""
+
+    type: Any
+    """The type with `msgspec.Meta` as its only metadata."""
+    original: Any
+    """The type as it was written, for the library that wrote it."""
+    alias: str | None
+    default: Any
+    factory: Callable[[], Any] | None
+
+
+def read_annotation(annotation: Any, default: Any = MISSING) -> Reading:
+    """Take one parameter apart; a `pydantic.Field(...)` as the default counts as metadata.
+
+    Raises `UsageError` for an alias that is not one plain name.
+    """
+    if annotation is MISSING:
+        annotation = Any
+    if _is_field(default):
+        annotation, default = Annotated[annotation, default], MISSING
+    alias: str | None = None
+    factory = None
+    for item in _outer(annotation):
+        if _is_field(item):
+            alias = _alias(item) or alias
+            factory = item.default_factory or factory
+            if not item.is_required() and item.default_factory is None and default is MISSING:
+                default = item.default
+    return Reading(normalise(annotation), annotation, alias, default, factory if default is MISSING else None)
+
+
+def normalise(annotation: Any) -> Any:
+    """The same type with every known metadata as `msgspec.Meta`, at any depth."""
+    metadata = getattr(annotation, "__metadata__", None)
+    if metadata is not None:
+        metas = tuple(_metas(metadata))
+        inner = normalise(annotation.__origin__)
+        return Annotated[(inner, *metas)] if metas else inner
+    arguments = get_args(annotation)
+    origin = get_origin(annotation)
+    if not arguments or origin is Literal or origin is None:
+        return annotation
+    rewritten = tuple(item if isinstance(item, list) else normalise(item) for item in arguments)
+    if all(new is old for new, old in zip(rewritten, arguments, strict=True)):
+        return annotation
+    return Union[rewritten] if origin in _UNIONS else origin[rewritten]  # noqa: UP007  a tuple of members
+
+
+def bare(annotation: Any) -> Any:
+    """The type without `Annotated`."""
+    while hasattr(annotation, "__metadata__"):
+        annotation = annotation.__origin__
+    return annotation
+
+
+def members(annotation: Any) -> tuple[Any, ...]:
+    """The members of a union (of unions, annotated or not), or the type itself; never `Annotated`."""
+    annotation = bare(annotation)
+    if get_origin(annotation) in _UNIONS:
+        return tuple(inner for item in get_args(annotation) for inner in members(item))
+    return (annotation,)
+
+
+def is_instance_type(annotation: Any, classes: tuple[type, ...]) -> bool:
+    """Whether the annotation is one of `classes`, a subclass, a parametrised form, or that or None."""
+    if not classes:
+        return False
+    for member in members(annotation):
+        cls = get_origin(member) or member
+        if isinstance(cls, type) and issubclass(cls, classes):
+            return True
+    return False
+
+
+def _outer(annotation: Any) -> tuple[Any, ...]:
+    return getattr(annotation, "__metadata__", ())
+
+
+def _is_field(item: Any) -> bool:
+    module = sys.modules.get("pydantic.fields")
+    return module is not None and isinstance(item, module.FieldInfo)
+
+
+def _alias(field: Any) -> str | None:
+    alias = field.validation_alias or field.alias
+    if alias is None or isinstance(alias, str):
+        return alias
+    raise UsageError(f"alias {alias!r} is not one name: an argument has exactly one name on the wire")
+
+
+def _metas(metadata: tuple[Any, ...]) -> Iterator[Meta]:
+    for item in metadata:
+        if isinstance(item, Meta):
+            yield item
+            continue
+        said = {"description": item} if isinstance(item, str) else dict(_said(item))
+        if said:
+            yield Meta(**said)
+
+
+def _said(item: Any) -> Iterator[tuple[str, Any]]:
+    """What one piece of foreign metadata says, as arguments of `msgspec.Meta`."""
+    if _is_field(item):
+        yield from _said_by_field(item)
+    elif type(item).__module__.partition(".")[0] in ("annotated_types", "pydantic"):
+        if isinstance(item, Iterator) or hasattr(type(item), "__iter__"):
+            for part in item:
+                yield from _said(part)
+        else:
+            for name in _CONSTRAINTS:
+                value = getattr(item, name, None)
+                if value is not None:
+                    yield name, value
+
+
+def _said_by_field(field: Any) -> Iterator[tuple[str, Any]]:
+    for part in field.metadata:
+        yield from _said(part)
+    for name in ("title", "description", "examples"):
+        value = getattr(field, name)
+        if value is not None:
+            yield name, value
+    extra = dict(field.json_schema_extra) if isinstance(field.json_schema_extra, dict) else {}
+    if field.deprecated:
+        extra["deprecated"] = True
+    if extra:
+        yield "extra_json_schema", extra
