@@ -1,0 +1,244 @@
+"""JSON-RPC 2.0 messages: bytes to one of five kinds, and back, within limits.
+
+It knows the envelope and nothing inside it: `params`, `result` and `error.data` stay raw JSON.
+It refuses to know methods, connections and framing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, Literal
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from dragoman.jsonrpc.envelope import (
+    ABSENT,
+    DEFAULT,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    MESSAGES,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+    Batch,
+    ErrorObject,
+    Id,
+    Invalid,
+    Limits,
+    Message,
+    Notification,
+    Request,
+    Response,
+    Single,
+    broken,
+    misshapen,
+)
+from dragoman.jsonrpc.faults import depth, explain, kind, read_id, syntax_fault, utf8_fault
+
+__all__ = [
+    "ABSENT",
+    "DEFAULT",
+    "INTERNAL_ERROR",
+    "INVALID_PARAMS",
+    "INVALID_REQUEST",
+    "MESSAGES",
+    "METHOD_NOT_FOUND",
+    "PARSE_ERROR",
+    "Batch",
+    "ErrorObject",
+    "Id",
+    "Invalid",
+    "Limits",
+    "Message",
+    "Notification",
+    "Request",
+    "Response",
+    "Single",
+    "decode",
+    "encode_batch",
+    "encode_error",
+    "encode_invalid",
+    "encode_notification",
+    "encode_request",
+    "encode_result",
+    "read_id",
+]
+
+
+class _Envelope(msgspec.Struct, gc=False):
+    jsonrpc: Literal["2.0"]
+    id: int | float | str | UnsetType | None = UNSET
+    method: str | UnsetType = UNSET
+    params: Raw | UnsetType = UNSET
+    result: Raw | UnsetType = UNSET
+    error: ErrorObject | UnsetType = UNSET
+
+
+_decode_envelope: Final = msgspec.json.Decoder(_Envelope).decode
+_decode_array: Final = msgspec.json.Decoder(list[Raw]).decode
+
+_BOM: Final = b"\xef\xbb\xbf"
+
+
+# Decoding: one typed decode for a valid message; a closer look only at what failed -----------------
+
+
+def decode(data: bytes, limits: Limits = DEFAULT) -> Message:
+    """Read one frame. Any bytes give a message; what is wrong with them comes back as `Invalid`.
+
+    Of duplicate members the last one counts. Members that the envelope does not know are passed
+    over. One leading byte order mark is passed over too, since some writers cannot help it.
+    """
+    if len(data) > limits.max_bytes:
+        return broken(f"message of {len(data)} bytes: expected at most {limits.max_bytes}", read_id(data))
+    if not data.isascii():
+        data = data.removeprefix(_BOM)
+        # msgspec passes a raw value over without looking at its text, so that bad UTF-8 inside
+        # params would come through as it is.
+        fault = utf8_fault(data)
+        if fault is not None:
+            return broken(fault)
+    try:
+        envelope = _decode_envelope(data)
+    except (msgspec.DecodeError, RecursionError):
+        return _decode_batch(data, limits) if kind(data) == "an array" else explain(data)
+    if _too_deep(data, limits.max_depth):
+        return _deep(data, limits.max_depth, envelope)
+    return _classify(envelope)
+
+
+def _classify(envelope: _Envelope) -> Single:
+    id_, method, params = envelope.id, envelope.method, envelope.params
+    if method is UNSET:
+        return _classify_response(envelope)
+    if envelope.result is not UNSET or envelope.error is not UNSET:
+        member = "error" if envelope.result is UNSET else "result"
+        detail = f'members "method" and "{member}" in one message: expected a request or a response'
+        return misshapen(id_, detail)
+    if params is UNSET:
+        params = ABSENT
+    elif memoryview(params)[0] not in b"{[":
+        return misshapen(id_, f'member "params": expected an object or an array, received {kind(params)}')
+    return Notification(method, params) if id_ is UNSET else Request(method, id_, params)
+
+
+def _classify_response(envelope: _Envelope) -> Single:
+    id_, result, error = envelope.id, envelope.result, envelope.error
+    if result is UNSET and error is UNSET:
+        return misshapen(id_, 'member "method": expected a string, received nothing')
+    if result is not UNSET and error is not UNSET:
+        detail = 'members "result" and "error" in one response: expected exactly one of them'
+        return misshapen(id_, detail, True)
+    if id_ is UNSET:
+        detail = 'member "id" of a response: expected a string, a number or null, received nothing'
+        return misshapen(id_, detail, True)
+    if error is not UNSET:
+        return Response(id_, ABSENT, error)
+    return Response(id_, ABSENT if result is UNSET else result, None)
+
+
+def _decode_batch(data: bytes, limits: Limits) -> Message:
+    try:
+        members = _decode_array(data)
+    except (msgspec.DecodeError, RecursionError) as error:
+        return broken(syntax_fault(data, error))
+    if _too_deep(data, limits.max_depth):
+        return _deep(data, limits.max_depth, None)
+    if not members:
+        return misshapen(UNSET, "batch: expected at least one message, received an empty array")
+    if len(members) > limits.max_batch:
+        return misshapen(UNSET, f"batch of {len(members)} messages: expected at most {limits.max_batch}")
+    return Batch(tuple([_decode_member(member) for member in members]))
+
+
+def _decode_member(data: Raw) -> Single:
+    try:
+        return _classify(_decode_envelope(data))
+    except (msgspec.DecodeError, RecursionError):
+        return explain(data)
+
+
+def _too_deep(data: bytes, max_depth: int) -> bool:
+    if len(data) <= 2 * max_depth or data.count(b"{") + data.count(b"[") <= max_depth:
+        return False
+    return depth(data) > max_depth
+
+
+def _deep(data: bytes, max_depth: int, envelope: _Envelope | None) -> Invalid:
+    detail = f"nesting of {depth(data)} levels: expected at most {max_depth}"
+    if envelope is None:
+        return broken(detail)
+    id_ = None if envelope.id is UNSET else envelope.id
+    return Invalid(id_, PARSE_ERROR, MESSAGES[PARSE_ERROR], detail, envelope.method is UNSET)
+
+
+# Encoding: one pass, one line ------------------------------------------------------------------------
+
+
+class _Call(msgspec.Struct, frozen=True, gc=False, tag_field="jsonrpc", tag="2.0"):
+    id: Id
+    method: str
+    params: Any = UNSET
+
+
+class _Notice(msgspec.Struct, frozen=True, gc=False, tag_field="jsonrpc", tag="2.0"):
+    method: str
+    params: Any = UNSET
+
+
+class _Result(msgspec.Struct, frozen=True, gc=False, tag_field="jsonrpc", tag="2.0"):
+    id: Id
+    result: Any
+
+
+class _Fault(msgspec.Struct, frozen=True, gc=False):
+    code: int
+    message: str
+    data: Any = UNSET
+
+
+class _Error(msgspec.Struct, frozen=True, gc=False, tag_field="jsonrpc", tag="2.0"):
+    id: Id
+    error: _Fault
+
+
+_encode: Final = msgspec.json.Encoder().encode
+
+
+def encode_request(id: Id, method: str, params: Any = UNSET) -> bytes:  # noqa: A002 - the member's own name
+    """One line of JSON for a request; `params` is anything msgspec encodes, `Raw` included."""
+    return _one_line(_encode(_Call(id, method, params)))
+
+
+def encode_notification(method: str, params: Any = UNSET) -> bytes:
+    """One line of JSON for a notification."""
+    return _one_line(_encode(_Notice(method, params)))
+
+
+def encode_result(id: Id, result: Any) -> bytes:  # noqa: A002 - the member's own name
+    """One line of JSON for an answer. Raises TypeError where msgspec cannot encode `result`."""
+    return _one_line(_encode(_Result(id, result)))
+
+
+def encode_error(id: Id, code: int, message: str, data: Any = UNSET) -> bytes:  # noqa: A002 - the member's own name
+    """One line of JSON for an answer that says no."""
+    return _one_line(_encode(_Error(id, _Fault(code, message, data))))
+
+
+def encode_invalid(invalid: Invalid, with_detail: bool = True) -> bytes:
+    """What to answer to bytes that are no message; `with_detail` puts it into `error.data`."""
+    return encode_error(invalid.id, invalid.code, invalid.message, invalid.detail if with_detail else UNSET)
+
+
+def encode_batch(frames: Sequence[bytes]) -> bytes:
+    """One array of frames that are encoded already; `b""` of none (section 6: nothing is sent)."""
+    return b"[" + b",".join(frames) + b"]" if frames else b""
+
+
+def _one_line(frame: bytes) -> bytes:
+    # msgspec writes no line break of its own: one that is here came in with a Raw, and on a line
+    # transport whatever follows it would be a message of its own that nobody has looked at.
+    if b"\n" in frame or b"\r" in frame:
+        return _encode(msgspec.json.decode(frame))
+    return frame
