@@ -1,0 +1,117 @@
+"""The exceptions of the package: what happened here, what the peer said, and what we answer.
+
+This module knows no protocol and no transport. Local faults and remote faults never share
+a class or a number: a `LocalError` has no JSON-RPC code, a `RemoteError` has nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+_MISSING: Any = object()
+
+
+class DragomanError(Exception):
+    """Base of every exception that this package raises on purpose."""
+
+
+class LocalError(DragomanError):
+    """Something failed on this side of the wire.
+
+    `message` says what happened; the rest says where, as far as it is known: `server` (the
+    name by which the caller knows it), `stage` (`"spawn"`, `"connect"`, `"probe"`,
+    `"initialize"`, `"call"`, `"close"`), `exit_status` of a child process (negative: the signal
+    that ended it), `stderr_tail` (its last lines) and `hint` (what to try).
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        server: str | None = None,
+        stage: str | None = None,
+        exit_status: int | None = None,
+        stderr_tail: Sequence[str] = (),
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.server = server
+        self.stage = stage
+        self.exit_status = exit_status
+        self.stderr_tail = tuple(stderr_tail)
+        self.hint = hint
+
+    def __str__(self) -> str:
+        where = " ".join(
+            part
+            for part in (self.server and f"server {self.server!r}", self.stage and f"({self.stage})")
+            if part
+        )
+        text = f"{where}: {self.message}" if where else self.message
+        if self.exit_status is not None:
+            text += f" [{exit_text(self.exit_status)}]"
+        if self.hint:
+            text += f"\n  try: {self.hint}"
+        if self.stderr_tail:
+            text += "\n  its last lines on stderr:\n" + "\n".join(f"    {line}" for line in self.stderr_tail)
+        return text
+
+
+class UsageError(LocalError):
+    """The caller asked for something that cannot be: a wrong argument, a wrong order of calls."""
+
+
+class ConnectError(LocalError):
+    """No connection came about: the program did not start, the address did not answer."""
+
+
+class NegotiationError(ConnectError):
+    """Both sides are there, but no protocol revision is common to them, or the handshake broke off."""
+
+
+class ClosedError(LocalError):
+    """The connection is closed, or closed while an answer was awaited."""
+
+
+class DeadlineError(LocalError, TimeoutError):
+    """A time limit of this side ran out; `stage` and the message say which one."""
+
+
+class PeerFault(LocalError):
+    """The peer broke the protocol: an answer that is no answer, a page that never ends."""
+
+
+class RemoteError(DragomanError):
+    """The peer answered with a JSON-RPC error object: `code`, `message`, and `data` if it sent any."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(f"{message} ({code})")
+        self.code = code
+        self.message = message
+        self.data = data
+
+
+class Refusal(DragomanError):
+    """Raised while handling a request: answer it with this JSON-RPC error.
+
+    The only exception whose text crosses the wire as a protocol error. `data` is anything that
+    can be encoded as JSON; when it is not given, the error object has no `data` member.
+    """
+
+    def __init__(self, code: int, message: str, data: Any = _MISSING) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = None if data is _MISSING else data
+        self.has_data = data is not _MISSING
+
+
+class ToolError(DragomanError):
+    """Raised by a tool: the call ends with `isError: true` and this text, for the model to act on."""
+
+
+def exit_text(status: int) -> str:
+    """An exit status as a person says it: `exit status 3`, or `killed by signal 9`."""
+    return f"killed by signal {-status}" if status < 0 else f"exit status {status}"

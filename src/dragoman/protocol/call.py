@@ -1,0 +1,83 @@
+"""One admitted request and the ways back to whoever sent it.
+
+From here on nothing asks which transport or which revision a request came by: the `Call` says
+what a handler may know, the `Channel` carries what it may send while it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from dragoman.jsonrpc.message import Id
+from dragoman.model import RequestMeta, Result
+from dragoman.revisions.base import Caller, Method, Revision
+
+if TYPE_CHECKING:
+    from dragoman.protocol.link import Link
+
+
+class Channel(Protocol):
+    """The way back to the sender of one request, for as long as that request is open."""
+
+    def notify(self, method: str, params: object) -> None:
+        """Send a notification that belongs to this request. Never blocks; silent once the request is over."""
+        ...
+
+    def ask(self, method: str, params: object) -> Awaitable[Any]:
+        """Send a request of ours to the client and await its raw result (a `msgspec.Raw`).
+
+        Raises:
+            RemoteError: the client answered with an error.
+            ClosedError: the connection ended first, or has no way to the client.
+        """
+        ...
+
+    @property
+    def congested(self) -> bool:
+        """Whether the other side does not read what was sent so far."""
+        ...
+
+
+@dataclass(slots=True)
+class Call:
+    """A request let in: what it asks for, who asks, by which revision, and the way back."""
+
+    id: Id
+    method: Method
+    params: Any
+    meta: RequestMeta
+    caller: Caller
+    revision: Revision
+    link: Link
+    channel: Channel
+    principal: str | None = None  # who the transport's authorisation says is calling
+
+
+class Kernel(Protocol):
+    """What answers admitted calls: the server, seen from a transport."""
+
+    async def handle(self, call: Call) -> Result:
+        """The result, already in the shape of the call's revision.
+
+        Raises:
+            Refusal: answer with this JSON-RPC error.
+        """
+        ...
+
+    def notified(self, link: Link, method: str, params: bytes) -> None:
+        """A notification other than a cancellation came in. Never raises."""
+        ...
+
+    def header_parameters(self, tool: str) -> tuple[Any, ...]:
+        """The parameters of `tool` that HTTP mirrors into `Mcp-Param-*`; empty for an unknown tool."""
+        ...
+
+    def linked(self, link: Link) -> None:
+        """A connection or session opened that can carry unsolicited notifications."""
+        ...
+
+    def unlinked(self, link: Link) -> None:
+        """That connection or session is over."""
+        ...

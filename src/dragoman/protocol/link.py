@@ -1,0 +1,75 @@
+"""One connection or session, as the server remembers it: who opened it and what we asked over it.
+
+Knows no bytes and no tasks. A stateless request leaves no trace here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from dragoman.errors import ClosedError, RemoteError
+from dragoman.jsonrpc.message import ErrorObject, Id
+from dragoman.model import LoggingLevel
+from dragoman.revisions.base import Caller, Revision
+
+# Called once with (result, None) or (None, exception).
+Settle = Callable[[Any, Exception | None], None]
+
+
+@dataclass(slots=True)
+class Session:
+    """What `initialize` agreed on."""
+
+    revision: Revision
+    caller: Caller
+    log_level: LoggingLevel | None = None  # none until the client asks: nothing unasked is sent
+    initialized: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Link:
+    """The server's memory of one connection (stdio, in memory) or one HTTP session.
+
+    `notify` sends a notification that belongs to no request; it is None where nothing can carry
+    one. `pending` are the requests we sent to the client and still await.
+    """
+
+    session: Session | None = None
+    principal: str | None = None
+    notify: Callable[[str, object], None] | None = None
+    pending: dict[Id, Settle] = field(default_factory=dict)
+    subscriptions: set[str] = field(default_factory=set)  # resource URIs, by `resources/subscribe`
+    _last: int = 0
+
+    def ask(self, settle: Settle) -> Id:
+        """A fresh id for a request of ours; `settle` is called once with its outcome."""
+        self._last += 1
+        self.pending[self._last] = settle
+        return self._last
+
+    def forget(self, id: Id) -> bool:
+        """Stop awaiting `id`; whether it was awaited."""
+        return self.pending.pop(id, None) is not None
+
+    def answered(self, id: Id, result: Any, error: ErrorObject | None) -> bool:
+        """The client answered one of our requests; False when nobody awaits that id."""
+        settle = self.pending.pop(id, None)
+        if settle is None:
+            return False
+        if error is None:
+            settle(result, None)
+        else:
+            data = None if error.data is UNSET else msgspec.json.decode(error.data)
+            settle(None, RemoteError(error.code, error.message, data))
+        return True
+
+    def close(self, reason: str) -> None:
+        """Fail everything we still await."""
+        pending, self.pending = self.pending, {}
+        for settle in pending.values():
+            settle(None, ClosedError(reason))

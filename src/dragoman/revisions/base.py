@@ -1,0 +1,74 @@
+"""What a protocol revision is: one frozen record of tables, named facts and small pure functions.
+
+Nothing here or above it compares versions or dates: whoever needs to know how a revision behaves
+asks the record for the fact. A new revision is a new module that fills in one more record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+
+from dragoman.model import ClientCapabilities, Implementation, LoggingLevel, Params, RequestMeta, Result
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who is calling, whichever way the revision learned it."""
+
+    info: Implementation | UnsetType
+    capabilities: ClientCapabilities
+    log_level: LoggingLevel | UnsetType = UNSET
+
+
+NOBODY = Caller(UNSET, ClientCapabilities())
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One request that a client may send.
+
+    `subject` names the member of `params` that HTTP mirrors into `Mcp-Name`; `cacheable` results
+    carry `ttlMs` and `cacheScope`; a method that is `open` is answered before the handshake.
+    """
+
+    name: str
+    params: type[Params]
+    subject: str | None = None
+    cacheable: bool = False
+    open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRules:
+    """How Streamable HTTP carries a revision."""
+
+    sessions: bool  # `Mcp-Session-Id`, the GET stream and DELETE exist
+    routing_headers: bool  # `Mcp-Method`, `Mcp-Name` and `Mcp-Param-*` must mirror the body
+    disconnect_cancels: bool  # a closed response stream is a cancellation
+    status: Mapping[int, int]  # JSON-RPC error code -> HTTP status; 200 where it is not named
+    polling: bool  # a stream may be closed early and resumed with `Last-Event-ID`
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """One revision of the protocol."""
+
+    version: str
+    methods: Mapping[str, Method]  # requests, client to server
+    notifications: frozenset[str]  # notifications, client to server
+    identify: Callable[[Caller | None, Method, RequestMeta], Caller]  # raises Refusal
+    seal: Callable[[Result, Method, Mapping[str, Any]], Result]  # a result as this revision writes it
+    http: HttpRules
+    handshake: bool  # opened by `initialize`; else each request says who calls
+    asks_inline: bool  # a server may send requests of its own; else it answers `input_required`
+    batches: bool  # several messages in one JSON array
+    missing_resource: int  # the code for a resource that does not exist
+
+
+def table(*rows: Method) -> dict[str, Method]:
+    """Methods by name."""
+    return {row.name: row for row in rows}

@@ -1,0 +1,168 @@
+"""What the revisions with a handshake share: who calls is what `initialize` said.
+
+Also the steps by which a result in the newest shape becomes one of an older revision. It knows
+which fields an older shape lacks, not which revision lacks them: that is in the modules that
+list these steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from dragoman.errors import Refusal
+from dragoman.model import (
+    AudioContent,
+    CallToolResult,
+    ContentBlock,
+    GetPromptResult,
+    InitializeResult,
+    ListPromptsResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    ListToolsResult,
+    RequestMeta,
+    ResourceLink,
+    Result,
+    TextContent,
+    Tool,
+)
+from dragoman.revisions.base import NOBODY, Caller, Method
+
+NOT_INITIALIZED = (
+    "Not initialized: this connection has had no `initialize`. Send it first, or send "
+    "`_meta` with io.modelcontextprotocol/protocolVersion and clientCapabilities (2026-07-28)"
+)
+
+Step = Callable[[Any], Any]
+
+
+def identify(session: Caller | None, method: Method, meta: RequestMeta) -> Caller:
+    """The caller of a session; before the handshake only open methods are answered.
+
+    Raises:
+        Refusal: -32600 when there was no handshake and the method needs one.
+    """
+    if session is not None:
+        return session
+    if not method.open:
+        raise Refusal(-32600, NOT_INITIALIZED)
+    return NOBODY
+
+
+def sealer(steps: Mapping[type[Result], Step]) -> Callable[[Result, Method, Mapping[str, Any]], Result]:
+    """A `Revision.seal`: takes out what no handshake revision has, then applies `steps` by result type."""
+
+    def seal(result: Result, method: Method, extra: Mapping[str, Any]) -> Result:
+        if result.result_type is not UNSET:
+            result = replace(result, result_type=UNSET)
+        if method.cacheable and getattr(result, "ttl_ms", UNSET) is not UNSET:
+            result = replace(result, ttl_ms=UNSET, cache_scope=UNSET)
+        step = steps.get(type(result))
+        return result if step is None else step(result)
+
+    return seal
+
+
+def chain(*steps: Step) -> Step:
+    """One step out of several, first to last."""
+
+    def run(value: Any) -> Any:
+        for step in steps:
+            value = step(value)
+        return value
+
+    return run
+
+
+def object_structured(result: CallToolResult) -> CallToolResult:
+    """`structuredContent` was an object before 2026-07-28; other JSON stays in the text alone."""
+    value = result.structured_content
+    if value is UNSET or isinstance(value, Mapping) or hasattr(value, "__struct_fields__"):
+        return result
+    if isinstance(value, msgspec.Raw) and bytes(value[:1]) == b"{":
+        return result
+    return replace(result, structured_content=UNSET)
+
+
+def without_structured(result: CallToolResult) -> CallToolResult:
+    """Before 2025-06-18 a tool result had no structured content; its text says the same."""
+    return result if result.structured_content is UNSET else replace(result, structured_content=UNSET)
+
+
+def without_links(result: CallToolResult) -> CallToolResult:
+    """Before 2025-06-18 there was no `resource_link`: the link is told in text."""
+    return _content(result, ResourceLink, lambda link: f"{link.title or link.name}: {link.uri}")
+
+
+def without_audio(result: CallToolResult) -> CallToolResult:
+    """Before 2025-03-26 there was no audio content: its absence is told in text."""
+    return _content(
+        result, AudioContent, lambda audio: f"[audio, {audio.mime_type}: this client's protocol has no audio]"
+    )
+
+
+def _content(result: CallToolResult, kind: type[Any], text: Callable[[Any], str]) -> CallToolResult:
+    if not any(type(block) is kind for block in result.content):
+        return result
+    blocks: list[ContentBlock] = [TextContent(text=text(b)) if type(b) is kind else b for b in result.content]
+    return replace(result, content=blocks)
+
+
+def tools(*fields: str) -> Step:
+    """A step for `tools/list`: tools without `fields`, and without output schemas that are no object's."""
+    dropped: dict[str, Any] = dict.fromkeys(fields, UNSET)
+
+    def run(result: ListToolsResult) -> ListToolsResult:
+        return replace(result, tools=[replace(_object_output(tool), **dropped) for tool in result.tools])
+
+    return run
+
+
+def _object_output(tool: Tool) -> Tool:
+    schema = tool.output_schema
+    if schema is UNSET or schema.get("type") == "object":
+        return tool
+    return replace(tool, output_schema=UNSET)
+
+
+def listed(member: str, *fields: str) -> Step:
+    """A step for a list result: each entry of `member` without `fields`."""
+    dropped: dict[str, Any] = dict.fromkeys(fields, UNSET)
+
+    def run(result: Any) -> Any:
+        return replace(result, **{member: [replace(entry, **dropped) for entry in getattr(result, member)]})
+
+    return run
+
+
+def prompt_messages(change: Step) -> Step:
+    """A step for `prompts/get`: `change` applied to each message's content."""
+
+    def run(result: GetPromptResult) -> GetPromptResult:
+        return replace(result, messages=[replace(m, content=change(m.content)) for m in result.messages])
+
+    return run
+
+
+def bare_server(*fields: str) -> Step:
+    """A step for `initialize`: the server described without `fields`."""
+    dropped: dict[str, Any] = dict.fromkeys(fields, UNSET)
+
+    def run(result: InitializeResult) -> InitializeResult:
+        return replace(result, server_info=replace(result.server_info, **dropped))
+
+    return run
+
+
+def lists(*fields: str) -> dict[type[Result], Step]:
+    """The same fields taken out of prompts, resources and templates."""
+    return {
+        ListPromptsResult: listed("prompts", *fields),
+        ListResourcesResult: listed("resources", *fields),
+        ListResourceTemplatesResult: listed("resource_templates", *fields),
+    }
