@@ -1,0 +1,31 @@
+"""What every test has: `async def` tests run on a loop of their own, and crowded areas keep to one worker."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+
+import pytest
+
+# Areas whose tests start servers and suites of other projects: one at a time, on one worker.
+ONE_WORKER = ("conformance", "interop", "budgets")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a coroutine test in a fresh event loop, which reports what it leaves behind."""
+    function = pyfuncitem.obj
+    if not inspect.iscoroutinefunction(function):
+        return None
+    wanted = inspect.signature(function).parameters
+    arguments = {name: value for name, value in pyfuncitem.funcargs.items() if name in wanted}
+    asyncio.run(function(**arguments))
+    return True
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        parts = item.path.parts
+        for area in ONE_WORKER:
+            if area in parts:
+                item.add_marker(pytest.mark.xdist_group(area))
