@@ -36,7 +36,7 @@ class ResourceContents(Model, kw_only=True):
         Raises `binascii.Error` (a `ValueError`) when `blob` is not base64.
         """
         if self.blob is not UNSET:
-            return a2b_base64(self.blob)
+            return a2b_base64(self.blob, strict_mode=True)
         return self.text.encode() if self.text is not UNSET else b""
 
 

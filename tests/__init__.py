@@ -1,0 +1,1 @@
+"""The tests; a package so that areas can share helpers such as `tests.spec.oracle`."""
