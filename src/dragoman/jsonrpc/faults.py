@@ -13,7 +13,16 @@ from typing import Final
 import msgspec
 from msgspec import UNSET, Raw
 
-from dragoman.jsonrpc.envelope import ABSENT, ErrorObject, Id, Invalid, broken, misshapen
+from dragoman.jsonrpc.envelope import (
+    ABSENT,
+    MESSAGES,
+    PARSE_ERROR,
+    ErrorObject,
+    Id,
+    Invalid,
+    broken,
+    misshapen,
+)
 
 _decode_members: Final = msgspec.json.Decoder(dict[str, Raw]).decode
 _decode_id: Final = msgspec.json.Decoder(int | float | str | None).decode
@@ -47,7 +56,7 @@ def explain(data: bytes | Raw) -> Invalid:
 def _member_fault(members: dict[str, Raw]) -> str:
     version = members.get("jsonrpc", ABSENT)
     if kind(version) != "a string" or _decode_text(version) != "2.0":
-        return f'member "jsonrpc": expected "2.0", received {_shown(version)}'
+        return f'member "jsonrpc": expected "2.0", received {shown(version)}'
     method = members.get("method", ABSENT)
     if kind(method) not in ("a string", "nothing"):
         return f'member "method": expected a string, received {kind(method)}'
@@ -61,7 +70,7 @@ def _error_fault(error: Raw) -> str:
     code, message = members.get("code", ABSENT), members.get("message", ABSENT)
     if kind(message) != "a string":
         return f'member "error.message": expected a string, received {kind(message)}'
-    return f'member "error.code": expected an integer, received {_shown(code)}'
+    return f'member "error.code": expected an integer, received {shown(code)}'
 
 
 def syntax_fault(data: bytes | Raw, error: Exception) -> str:
@@ -92,7 +101,7 @@ def kind(value: bytes | Raw) -> str:
     return _KINDS.get(first.decode("ascii", "replace"), "a number")
 
 
-def _shown(value: Raw) -> str:
+def shown(value: Raw) -> str:
     """A scalar as it was written, cut short; the kind of anything else."""
     name = kind(value)
     if name in ("an object", "an array", "nothing"):
@@ -130,16 +139,35 @@ def depth(data: bytes) -> int:
 def read_id(head: bytes) -> Id:
     """The id of a message of which only the first bytes are at hand; None where it is not among them.
 
-    For a message too large to take: its head is read up to the last member that ends within it
-    and before the first member that is no scalar.
+    Members are read up to the first one that is no scalar: most writers put the id before it.
     """
-    cut = head[:_HEAD].partition(b"[")[0]
-    second = cut.find(b"{", cut.find(b"{") + 1)
-    cut = cut if second < 0 else cut[:second]
-    while (end := cut.rfind(b",")) > 0:
-        cut = cut[:end]
+    members, _ = _read_head(head[:_HEAD])
+    try:
+        return _decode_id(members["id"]) if "id" in members else None
+    except msgspec.DecodeError:
+        return None
+
+
+def too_large(size: int, limit: int, head: bytes) -> Invalid:
+    """What to say of a message of more than `limit` bytes of which `head` is the beginning.
+
+    With the id saved where it can be, the call fails at once instead of waiting for its time limit.
+    """
+    members, following = _read_head(head[:_HEAD])
+    of_response = "method" not in members and following in (b"result", b"error")
+    detail = f"message too large: expected at most {limit} bytes, received {size}"
+    return Invalid(read_id(head), PARSE_ERROR, MESSAGES[PARSE_ERROR], detail, of_response)
+
+
+def _read_head(head: bytes) -> tuple[dict[str, Raw], bytes]:
+    """The members before the first one that is no scalar or is cut off, and that one's name."""
+    end = min((at for at in (head.find(b"[", 1), head.find(b"{", 1)) if at > 0), default=len(head))
+    cut = head[:end]
+    while (comma := cut.rfind(b",")) > 0:
+        following = head[comma + 1 : end].partition(b":")[0].strip(_SPACE + b'"')
+        cut = cut[:comma]
         try:
-            return _decode_id(_decode_members(cut + b"}")["id"])
-        except (msgspec.DecodeError, KeyError):
-            continue
-    return None
+            return _decode_members(cut + b"}"), following
+        except msgspec.DecodeError:
+            continue  # that comma stood inside a string
+    return {}, cut.lstrip(_SPACE + b"{").partition(b":")[0].strip(_SPACE + b'"')

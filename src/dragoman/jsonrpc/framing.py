@@ -21,7 +21,7 @@ class TooLong(msgspec.Struct, frozen=True, gc=False):
     """A frame beyond the limit, given once and discarded.
 
     `size` counts the bytes seen so far (the announced length with Content-Length) and `head` holds
-    the first ones, from which `read_id` may learn whose message it was.
+    the first ones, from which `message.too_large` may learn whose message it was.
     """
 
     size: int

@@ -34,7 +34,7 @@ from dragoman.jsonrpc.envelope import (
     broken,
     misshapen,
 )
-from dragoman.jsonrpc.faults import depth, explain, kind, read_id, syntax_fault, utf8_fault
+from dragoman.jsonrpc.faults import depth, explain, kind, read_id, syntax_fault, too_large, utf8_fault
 
 __all__ = [
     "ABSENT",
@@ -63,6 +63,7 @@ __all__ = [
     "encode_request",
     "encode_result",
     "read_id",
+    "too_large",
 ]
 
 
@@ -91,7 +92,7 @@ def decode(data: bytes, limits: Limits = DEFAULT) -> Message:
     over. One leading byte order mark is passed over too, since some writers cannot help it.
     """
     if len(data) > limits.max_bytes:
-        return broken(f"message of {len(data)} bytes: expected at most {limits.max_bytes}", read_id(data))
+        return too_large(len(data), limits.max_bytes, data)
     if not data.isascii():
         data = data.removeprefix(_BOM)
         # msgspec passes a raw value over without looking at its text, so that bad UTF-8 inside
