@@ -30,6 +30,7 @@ MANY_POSITIONAL = {
     "dragoman.errors:Refusal.__init__": "the order of an error object on the wire",
     "dragoman.jsonrpc.message:encode_request": "the order of a message on the wire",
     "dragoman.jsonrpc.message:encode_error": "the order of a message on the wire",
+    "dragoman.jsonrpc.peer:Peer.refuse": "the order of a message on the wire",
     "dragoman.server.context:Context.report_progress": "the order that handlers of other servers know",
 }
 

@@ -74,7 +74,7 @@ class _Parameter(msgspec.Struct, frozen=True):
         try:
             return self.decode(value)
         except msgspec.DecodeError as error:
-            _refuse_value(name or self.name, value, str(error))
+            _refuse_value(name or self.name, value, complaint=str(error))
 
 
 class Signature:
@@ -91,7 +91,7 @@ class Signature:
             if annotation is Exchange:
                 self._exchanges.append(parameter.name)
                 continue
-            made = _parameter(parameter, annotation, name)
+            made = _parameter(parameter, annotation, method=name)
             if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
                 self._more_items = made
             elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
@@ -116,7 +116,7 @@ class Signature:
         kwargs = {name: self._convert_member(name, value) for name, value in members.items()}
         for parameter in self._parameters:
             if parameter.required and parameter.name not in kwargs:
-                _refuse(parameter.name, parameter.expected, "nothing")
+                _refuse(parameter.name, expected=parameter.expected, received="nothing")
         return [], kwargs
 
     def _bind_items(self, items: Sequence[Raw]) -> tuple[list[Any], dict[str, Any]]:
@@ -127,18 +127,22 @@ class Signature:
             elif self._more_items is not None:
                 args.append(self._more_items.convert(value, f"{self._more_items.name}[{index}]"))
             else:
-                _refuse(None, f"at most {len(self._in_order)} positional parameters", f"{len(items)}")
+                _refuse(
+                    None,
+                    expected=f"at most {len(self._in_order)} positional parameters",
+                    received=f"{len(items)}",
+                )
         given = {parameter.name for parameter in self._in_order[: len(items)]}
         for parameter in self._parameters:
             if parameter.required and parameter.name not in given:
-                _refuse(parameter.name, parameter.expected, "nothing")
+                _refuse(parameter.name, expected=parameter.expected, received="nothing")
         return args, {}
 
     def _convert_member(self, name: str, value: Raw) -> Any:
         parameter = self._by_name.get(name, self._more_members)
         if parameter is None:
             known = ", ".join(self._by_name)
-            _refuse(name, f"one of {known}" if known else "no parameters", shown(value))
+            _refuse(name, expected=f"one of {known}" if known else "no parameters", received=shown(value))
         return parameter.convert(value, name)
 
 
@@ -152,7 +156,7 @@ def _reflect(function: Callable[..., Any], name: str) -> list[tuple[inspect.Para
     return [(parameter, hints.get(parameter.name, Any)) for parameter in parameters]
 
 
-def _parameter(parameter: inspect.Parameter, annotation: Any, method: str) -> _Parameter:
+def _parameter(parameter: inspect.Parameter, annotation: Any, *, method: str) -> _Parameter:
     try:
         decode = msgspec.json.Decoder(annotation).decode
     except TypeError as error:
@@ -168,16 +172,16 @@ def _parameter(parameter: inspect.Parameter, annotation: Any, method: str) -> _P
     )
 
 
-def _refuse_value(name: str, value: Raw, complaint: str) -> NoReturn:
+def _refuse_value(name: str, value: Raw, *, complaint: str) -> NoReturn:
     # "Expected `int`, got `str` - at `$[0].x`": the decoder's own words, taken apart.
     found = _COMPLAINT.fullmatch(complaint)
     if found is None:
-        _refuse(name, complaint, shown(value))
+        _refuse(name, expected=complaint, received=shown(value))
     received = (found["got"] or shown(value)).replace("`", "")
-    _refuse(f"{name}{found['path'] or ''}", found["expected"].replace("`", ""), received)
+    _refuse(f"{name}{found['path'] or ''}", expected=found["expected"].replace("`", ""), received=received)
 
 
-def _refuse(parameter: str | None, expected: str, received: str) -> NoReturn:
+def _refuse(parameter: str | None, *, expected: str, received: str) -> NoReturn:
     where = f'parameter "{parameter}": ' if parameter is not None else ""
     data = {"parameter": parameter, "expected": expected, "received": received}
     raise Refusal(

@@ -115,7 +115,7 @@ def broken(detail: str, id_: Id = None) -> Invalid:
     return Invalid(id_, PARSE_ERROR, MESSAGES[PARSE_ERROR], detail)
 
 
-def misshapen(id_: Id | UnsetType, detail: str, of_response: bool = False) -> Invalid:
+def misshapen(id_: Id | UnsetType, detail: str, *, of_response: bool = False) -> Invalid:
     """JSON that is no message; `id_` is UNSET where it could not be read."""
     known = None if isinstance(id_, UnsetType) else id_
     return Invalid(known, INVALID_REQUEST, MESSAGES[INVALID_REQUEST], detail, of_response)

@@ -49,8 +49,8 @@ def explain(data: bytes | Raw) -> Invalid:
         if received == "a number":
             received += " out of range"
         detail = f'member "id": expected a string, a number or null, received {received}'
-        return misshapen(UNSET, detail, of_response)
-    return misshapen(id_, _member_fault(members), of_response)
+        return misshapen(UNSET, detail, of_response=of_response)
+    return misshapen(id_, _member_fault(members), of_response=of_response)
 
 
 def _member_fault(members: dict[str, Raw]) -> str:
@@ -148,7 +148,7 @@ def read_id(head: bytes) -> Id:
         return None
 
 
-def too_large(size: int, limit: int, head: bytes) -> Invalid:
+def too_large(size: int, limit: int, *, head: bytes) -> Invalid:
     """What to say of a message of more than `limit` bytes of which `head` is the beginning.
 
     With the id saved where it can be, the call fails at once instead of waiting for its time limit.

@@ -143,11 +143,11 @@ class ContentLength:
         position = 0
         while position < len(data):
             if self._size >= 0:
-                position = self._body(data, position, frames)
+                position = self._body(data, position, frames=frames)
             elif self._searching:
                 position = self._search(data, position)
             else:
-                position = self._block(data, position, frames)
+                position = self._block(data, position, frames=frames)
         return frames
 
     def eof(self) -> list[Frame]:
@@ -160,7 +160,7 @@ class ContentLength:
         self._header, self._searching, self._size, self._parts = b"", False, -1, None
         return frames
 
-    def _body(self, data: bytes, start: int, frames: list[Frame]) -> int:
+    def _body(self, data: bytes, start: int, *, frames: list[Frame]) -> int:
         piece = data[start : start + self._need]
         self._need -= len(piece)
         if self._parts is not None:
@@ -171,7 +171,7 @@ class ContentLength:
             self._size, self._parts = -1, None
         return start + len(piece)
 
-    def _block(self, data: bytes, start: int, frames: list[Frame]) -> int:
+    def _block(self, data: bytes, start: int, *, frames: list[Frame]) -> int:
         # A header is short: reading it again with each piece costs at most MAX_HEADER a piece, and
         # a piece of one byte adds one line end at most.
         known = len(self._header)

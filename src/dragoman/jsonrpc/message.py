@@ -92,7 +92,7 @@ def decode(data: bytes, limits: Limits = DEFAULT) -> Message:
     over. One leading byte order mark is passed over too, since some writers cannot help it.
     """
     if len(data) > limits.max_bytes:
-        return too_large(len(data), limits.max_bytes, data)
+        return too_large(len(data), limits.max_bytes, head=data)
     if not data.isascii():
         data = data.removeprefix(_BOM)
         # msgspec passes a raw value over without looking at its text, so that bad UTF-8 inside
@@ -105,7 +105,7 @@ def decode(data: bytes, limits: Limits = DEFAULT) -> Message:
     except (msgspec.DecodeError, RecursionError):
         return _decode_batch(data, limits) if kind(data) == "an array" else explain(data)
     if _too_deep(data, limits.max_depth):
-        return _deep(data, limits.max_depth, envelope)
+        return _deep(data, limits.max_depth, envelope=envelope)
     return _classify(envelope)
 
 
@@ -130,10 +130,10 @@ def _classify_response(envelope: _Envelope) -> Single:
         return misshapen(id_, 'member "method": expected a string, received nothing')
     if result is not UNSET and error is not UNSET:
         detail = 'members "result" and "error" in one response: expected exactly one of them'
-        return misshapen(id_, detail, True)
+        return misshapen(id_, detail, of_response=True)
     if id_ is UNSET:
         detail = 'member "id" of a response: expected a string, a number or null, received nothing'
-        return misshapen(id_, detail, True)
+        return misshapen(id_, detail, of_response=True)
     if error is not UNSET:
         return Response(id_, ABSENT, error)
     return Response(id_, ABSENT if result is UNSET else result, None)
@@ -145,7 +145,7 @@ def _decode_batch(data: bytes, limits: Limits) -> Message:
     except (msgspec.DecodeError, RecursionError) as error:
         return broken(syntax_fault(data, error))
     if _too_deep(data, limits.max_depth):
-        return _deep(data, limits.max_depth, None)
+        return _deep(data, limits.max_depth, envelope=None)
     if not members:
         return misshapen(UNSET, "batch: expected at least one message, received an empty array")
     if len(members) > limits.max_batch:
@@ -166,7 +166,7 @@ def _too_deep(data: bytes, max_depth: int) -> bool:
     return depth(data) > max_depth
 
 
-def _deep(data: bytes, max_depth: int, envelope: _Envelope | None) -> Invalid:
+def _deep(data: bytes, max_depth: int, *, envelope: _Envelope | None) -> Invalid:
     detail = f"nesting of {depth(data)} levels: expected at most {max_depth}"
     if envelope is None:
         return broken(detail)

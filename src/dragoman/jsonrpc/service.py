@@ -103,14 +103,14 @@ class Service:
         (section 4.3 keeps those), and an annotation that cannot be decoded.
         """
         if callable(name):
-            return self._add(name.__name__, name, thread)
+            return self._add(name.__name__, name, thread=thread)
 
         def register(function: _Function) -> _Function:
-            return self._add(name or function.__name__, function, thread)
+            return self._add(name or function.__name__, function, thread=thread)
 
         return register
 
-    def _add(self, name: str, function: _Function, thread: bool) -> _Function:
+    def _add(self, name: str, function: _Function, *, thread: bool) -> _Function:
         if name.startswith("rpc."):
             raise UsageError(f"method {name!r}: names that begin with `rpc.` are reserved")
         if name in self._methods:
