@@ -91,7 +91,7 @@ setup: .venv/.dev .peers/tools/.stamp peers
 
 peers:
 	@tools/debian valgrind
-	@$(MAKE) --no-print-directory --jobs=2 $(PEERS)
+	@$(MAKE) --silent --no-print-directory --jobs=2 $(PEERS)
 
 .peers/npm/.stamp: tests/peers/npm/package.json tests/peers/npm/package-lock.json tools/npm-ci | .peers/bin/node
 	@echo "setting up the npm peers"

@@ -58,9 +58,9 @@ def check_console(block: Block, folder: Path) -> None:
     for command in commands(block):
         place = f"{page_id(block.path)}:{block.line}: $ {command.command}"
         status, output = run(["sh", "-c", command.command], folder)
-        assert fits(command.expected, output.splitlines()), (
-            f"{place}\nexit status {status}, the output was\n{output}"
-        )
+        seen = f"{place}\nexit status {status}, the output was\n{output}"
+        assert fits(command.expected, output.splitlines()), seen
+        assert status == wanted, seen
 
 
 def run(arguments: list[str], folder: Path) -> tuple[int, str]:
