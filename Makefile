@@ -45,7 +45,7 @@ check-lint:
 	@$(BIN)/ruff check --quiet .
 
 check-mypy:
-	@$(BIN)/mypy
+	@$(BIN)/mypy src tools $(wildcard examples)
 
 check-pyright:
 	@$(NODE) .peers/tools/node_modules/pyright/index.js --warnings

@@ -109,6 +109,20 @@ def test_skip_without_reason_is_found() -> None:
     assert [finding.rule for finding in check([Source("tests/test_a.py", text)])] == ["skips"]
 
 
+@pytest.mark.parametrize(
+    ("body", "rules"),
+    [
+        ("await asyncio.sleep(0.1)", ["sleeps"]),
+        ("await asyncio.sleep(0)", []),
+        ("while not done():\n        await asyncio.sleep(0.01)", []),
+        ("async def slow():\n        await asyncio.sleep(1)", []),
+    ],
+)
+def test_sleep_as_synchronisation_is_found(body: str, rules: list[str]) -> None:
+    text = f"import asyncio\n\nasync def test_a():\n    {body}\n"
+    assert [finding.rule for finding in check([Source("tests/test_a.py", text)])] == rules
+
+
 FINE: list[tuple[str, str]] = [
     (
         "server/typing_only.py",

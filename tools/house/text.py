@@ -134,10 +134,39 @@ def _mark(node: ast.AST) -> tuple[str, bool]:
     return "", True
 
 
+def sleeps(source: Source) -> Iterator[Finding]:
+    """A test waits for the thing that it needs, never for a while: outside a polling loop nothing sleeps."""
+    if not source.path.startswith("tests/") or not source.is_python or source.path.startswith(FOREIGN):
+        return
+    for name, function, _ in source.functions:
+        if not function.name.startswith("test"):
+            continue
+        for call in _calls(function):
+            if ast.unparse(call.func) in {"time.sleep", "asyncio.sleep"} and not _is_zero(call):
+                yield Finding(
+                    source.path, call.lineno, "sleeps", f"{name}: wait for a condition, not for a while"
+                )
+
+
+def _calls(node: ast.AST) -> Iterator[ast.Call]:
+    """The calls of a function, without those of functions inside it and those of `while` loops."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.While):
+            continue
+        if isinstance(child, ast.Call):
+            yield child
+        yield from _calls(child)
+
+
+def _is_zero(call: ast.Call) -> bool:
+    return bool(call.args) and isinstance(call.args[0], ast.Constant) and call.args[0].value == 0
+
+
 RULES: dict[str, Callable[[Source], Iterator[Finding]]] = {
     "suppressions": suppressions,
     "open-ends": open_ends,
     "forbidden-words": forbidden_words,
     "jsonrpc-alone": jsonrpc_alone,
     "skips": skips,
+    "sleeps": sleeps,
 }
