@@ -241,9 +241,9 @@ HEAVY = {
 def loaded(code: str) -> set[str]:
     """The modules that a fresh interpreter has after running `code`."""
     script = f"{code}\nimport sys\nprint('\\n'.join(sys.modules))"
-    done = subprocess.run(
-        [sys.executable, "-c", script], check=True, capture_output=True, text=True, cwd=ROOT
-    )
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stderr
     return set(done.stdout.split())
 
 
