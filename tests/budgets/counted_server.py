@@ -31,7 +31,7 @@ async def entered() -> dict[str, int]:
 
 @cache
 def start(code: CodeType) -> int:
-    """Where a function begins: later `RESUME`s are those after a yield or an await, which enter nothing anew."""
+    """Where a function begins; later `RESUME`s come after a yield or an await and enter nothing anew."""
     return next(step.offset for step in dis.get_instructions(code) if step.opname == "RESUME")
 
 
