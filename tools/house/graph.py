@@ -44,7 +44,10 @@ LAZY_MODULES = {
 }
 
 # (module, imported module) inside a function, and why.
-LAZY_IMPORTS: dict[tuple[str, str], str] = {}
+LAZY_IMPORTS: dict[tuple[str, str], str] = {
+    ("dragoman.server.server", "dragoman.transports.serve"): "a server over stdio does not load HTTP",
+    ("dragoman.server.server", "dragoman.transports.asgi"): "a server over stdio does not load HTTP",
+}
 
 # (module, imported package) at the top of a module that is itself loaded only where it is used, and why.
 TOP_OPTIONAL: dict[tuple[str, str], str] = {}
