@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-_MISSING: Any = object()
-
+from msgspec import UNSET
 
 class DragomanError(Exception):
     """Base of every exception that this package raises on purpose."""
@@ -97,15 +96,14 @@ class Refusal(DragomanError):
     """Raised while handling a request: answer it with this JSON-RPC error.
 
     The only exception whose text crosses the wire as a protocol error. `data` is anything that
-    can be encoded as JSON; when it is not given, the error object has no `data` member.
+    can be encoded as JSON; while it is `UNSET`, the error object has no `data` member.
     """
 
-    def __init__(self, code: int, message: str, data: Any = _MISSING) -> None:
+    def __init__(self, code: int, message: str, data: Any = UNSET) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
-        self.data = None if data is _MISSING else data
-        self.has_data = data is not _MISSING
+        self.data = data
 
 
 class ToolError(DragomanError):

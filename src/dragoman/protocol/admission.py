@@ -60,17 +60,17 @@ def admit(
     return Call(request.id, method, params, meta, caller, revision, link, channel, principal)
 
 
-def _check_id(id: Id) -> None:
-    if type(id) is int or type(id) is str:
+def _check_id(id_: Id) -> None:
+    if type(id_) is int or type(id_) is str:
         return
-    got = "null" if id is None else f"the number {id!r}"
+    got = "null" if id_ is None else f"the number {id_!r}"
     raise Refusal(-32600, f"Invalid request: id must be a string or an integer, received {got}")
 
 
 def _salvage(request: Request) -> Params:
     """The params as far as they say which revision they speak, for a request that is refused anyway."""
     try:
-        return _bare(request.params)
+        return _bare(request.params or b"{}")
     except msgspec.ValidationError as exc:
         raise _invalid(exc) from None
 
@@ -87,7 +87,9 @@ def _invalid(exc: msgspec.ValidationError) -> Refusal:
 
 
 def _place(message: str, root: str) -> str:
-    """Msgspec's text with its `$` path said as a member: ``Expected `str`, got `int` - at `params.name` ``."""
+    """The text of msgspec with its `$` path said as a member of `root`."""
+    if " - at `$" not in message:
+        message += " - at `$`"
     return message.replace("`$.", f"`{root}.").replace("`$[", f"`{root}[").replace("`$`", f"`{root}`")
 
 

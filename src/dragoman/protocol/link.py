@@ -52,13 +52,13 @@ class Link:
         self.pending[self._last] = settle
         return self._last
 
-    def forget(self, id: Id) -> bool:
+    def forget(self, id_: Id) -> bool:
         """Stop awaiting `id`; whether it was awaited."""
-        return self.pending.pop(id, None) is not None
+        return self.pending.pop(id_, None) is not None
 
-    def answered(self, id: Id, result: Any, error: ErrorObject | None) -> bool:
+    def answered(self, id_: Id, result: Any, error: ErrorObject | None) -> bool:
         """The client answered one of our requests; False when nobody awaits that id."""
-        settle = self.pending.pop(id, None)
+        settle = self.pending.pop(id_, None)
         if settle is None:
             return False
         if error is None:

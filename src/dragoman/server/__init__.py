@@ -1,0 +1,1 @@
+"""Servers: the public `Server` and `Context`, and what stands behind them."""

@@ -1,0 +1,169 @@
+"""What a handler may know about the call it answers, and what it may send while it does."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from dragoman.errors import Refusal
+from dragoman.model import (
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    ClientCapabilities,
+    Implementation,
+    LoggingLevel,
+    LoggingMessageParams,
+    Number,
+    ProgressParams,
+    RequestId,
+)
+from dragoman.protocol.call import Call
+
+_LEVELS: dict[str, int] = {
+    level: rank
+    for rank, level in enumerate(
+        ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+    )
+}
+
+
+class Sent:
+    """What a sending method returns: it was done at once, and may be awaited or not."""
+
+    __slots__ = ()
+
+    def __await__(self) -> Generator[None, None, None]:
+        """Nothing is left to wait for."""
+        return
+        yield
+
+
+_SENT = Sent()
+
+
+class Context:
+    """The call that a handler answers.
+
+    A handler gets one by naming the type: a parameter annotated `Context`, wherever it stands.
+    Sending methods never block and work from `async` and plain functions alike; with `await` or
+    without it makes no difference.
+    """
+
+    __slots__ = ("_call", "_progress")
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._progress: Number | None = None
+
+    # Facts ---------------------------------------------------------------------------------------
+
+    @property
+    def request_id(self) -> RequestId:
+        """The JSON-RPC id of the request."""
+        return self._call.id  # type: ignore[return-value]  # admission lets only strings and integers in
+
+    @property
+    def revision(self) -> str:
+        """The protocol revision of the request, such as `"2026-07-28"`."""
+        return self._call.revision.version
+
+    @property
+    def client_info(self) -> Implementation | None:
+        """Who says to be calling; self-reported, never a basis for trust."""
+        info = self._call.caller.info
+        return None if info is UNSET else info
+
+    @property
+    def client_capabilities(self) -> ClientCapabilities:
+        """What the client offers."""
+        return self._call.caller.capabilities
+
+    @property
+    def principal(self) -> str | None:
+        """Who the transport's authorisation says is calling; None where there is none."""
+        return self._call.principal
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """The request's `_meta`, whole and as it was sent."""
+        raw = self._call.params.meta
+        return {} if raw is UNSET else msgspec.json.decode(raw, type=dict[str, Any])
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The HTTP request's headers in lower case; empty on other transports."""
+        return getattr(self._call.channel, "headers", {})
+
+    # Sending -------------------------------------------------------------------------------------
+
+    def report_progress(self, progress: Number, total: Number | None = None, message: str | None = None) -> Sent:
+        """Tell how far the work is, if the client asked to be told.
+
+        `progress` has to rise from one report to the next (patterns/progress); a report that does
+        not rise is left out.
+        """
+        token = self._call.meta.progress_token
+        if token is UNSET or (self._progress is not None and progress <= self._progress):
+            return _SENT
+        self._progress = progress
+        params = ProgressParams(
+            progress_token=token,
+            progress=progress,
+            total=UNSET if total is None else total,
+            message=UNSET if message is None else message,
+        )
+        self._call.channel.notify("notifications/progress", params)
+        return _SENT
+
+    def log(self, level: LoggingLevel, data: object, *, logger: str | None = None) -> Sent:
+        """Send a log entry to the client, if it asked for this level or a lower one.
+
+        `data` is anything that can be written as JSON. Nothing that was not asked for is sent: on a
+        stateless revision the request names its level, elsewhere `logging/setLevel` does.
+        """
+        wanted = self._wanted()
+        if wanted is None or _LEVELS[level] < _LEVELS[wanted]:
+            return _SENT
+        params = LoggingMessageParams(level=level, data=data, logger=UNSET if logger is None else logger)
+        self._call.channel.notify("notifications/message", params)
+        return _SENT
+
+    def _wanted(self) -> str | None:
+        call = self._call
+        if call.revision.handshake:
+            return None if call.link.session is None else call.link.session.log_level
+        level = call.caller.log_level
+        return None if level is UNSET else level
+
+    def debug(self, data: object, *, logger: str | None = None) -> Sent:
+        """Log at level `debug`."""
+        return self.log("debug", data, logger=logger)
+
+    def info(self, data: object, *, logger: str | None = None) -> Sent:
+        """Log at level `info`."""
+        return self.log("info", data, logger=logger)
+
+    def warning(self, data: object, *, logger: str | None = None) -> Sent:
+        """Log at level `warning`."""
+        return self.log("warning", data, logger=logger)
+
+    def error(self, data: object, *, logger: str | None = None) -> Sent:
+        """Log at level `error`."""
+        return self.log("error", data, logger=logger)
+
+    # Needs ---------------------------------------------------------------------------------------
+
+    def require(self, capability: str) -> None:
+        """Go on only if the client offers `capability` (`"sampling"`, `"elicitation"`, `"roots"`).
+
+        Raises:
+            Refusal: -32021 with `data.requiredCapabilities` (2026-07-28, basic: `_meta`).
+        """
+        if getattr(self._call.caller.capabilities, capability, UNSET) is UNSET:
+            raise Refusal(
+                MISSING_REQUIRED_CLIENT_CAPABILITY,
+                f"This needs a client with the capability `{capability}`, which it did not declare",
+                {"requiredCapabilities": {capability: {}}},
+            )

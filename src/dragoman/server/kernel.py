@@ -1,0 +1,192 @@
+"""An admitted call goes in, a result in the shape of its revision comes out.
+
+Routes by method, with the middleware folded around. No bytes, no HTTP, and no question of which
+revision it is beyond the facts that the revision's record states.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec import UNSET, Raw
+
+from dragoman.errors import Refusal
+from dragoman.model import (
+    SERVER_INFO_KEY,
+    CacheScope,
+    DiscoverResult,
+    EmptyResult,
+    Implementation,
+    InitializeParams,
+    InitializeResult,
+    Result,
+    ServerCapabilities,
+)
+from dragoman.protocol.call import Call
+from dragoman.protocol.link import Link, Session
+from dragoman.revisions import BY_VERSION, HANDSHAKE, STATELESS
+from dragoman.revisions.base import Caller
+from dragoman.schema.parameters import HeaderParameter
+from dragoman.server.middleware import Handler, Middleware, fold
+from dragoman.server.registry import Registry
+from dragoman.server.subscriptions import Hub
+
+log = logging.getLogger("dragoman.server")
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a server says of itself."""
+
+    info: Implementation
+    instructions: str | None = None
+    ttl_ms: int = 0
+    cache_scope: CacheScope = "public"
+
+
+class _Kept(NamedTuple):
+    """A list result and its encoding for one revision; good as long as it is the same object."""
+
+    result: Result
+    encoded: Raw
+
+
+class Kernel:
+    """The server behind its face (`protocol.call.Kernel`)."""
+
+    def __init__(self, identity: Identity, registry: Registry) -> None:
+        self.identity = identity
+        self.registry = registry
+        self.hub = Hub()
+        self.layers: list[Middleware] = []
+        self._folded: Handler | None = None
+        self._kept: dict[tuple[str, str | None], _Kept] = {}
+        info = msgspec.json.encode(identity.info)
+        self._seal_meta: Mapping[str, Any] = {SERVER_INFO_KEY: Raw(info)}
+        self._routes: dict[str, Handler] = {
+            "initialize": self._initialize,
+            "server/discover": self._discover,
+            "ping": self._ping,
+            "logging/setLevel": self._set_level,
+            "subscriptions/listen": self.hub.listen,
+            "tools/list": self._list_tools,
+            "tools/call": self._call_tool,
+        }
+        registry.on_change = self.tools_changed
+
+    # The protocol.call.Kernel face ---------------------------------------------------------------
+
+    async def handle(self, call: Call) -> Result:
+        """The sealed result of one call. Raises Refusal."""
+        run = self._folded
+        if run is None:
+            run = self._folded = fold(self.layers, self._route)
+        result = await run(call)
+        if call.method.cacheable:
+            return self._sealed_list(call, result)
+        return call.revision.seal(result, call.method, self._seal_meta)
+
+    def notified(self, link: Link, method: str, params: bytes) -> None:
+        """A notification came in; unknown ones are passed over, as JSON-RPC 2.0 has it."""
+        del params
+        if method == "notifications/initialized" and link.session is not None:
+            link.session.initialized = True
+            self.hub.links.add(link)
+
+    def header_parameters(self, tool: str) -> tuple[HeaderParameter, ...]:
+        """The parameters that HTTP mirrors into headers; empty for an unknown tool."""
+        found = self.registry.get(tool)
+        return () if found is None else found.headers
+
+    def linked(self, link: Link) -> None:
+        """A connection opened. It is told of changes once its handshake is complete."""
+
+    def unlinked(self, link: Link) -> None:
+        """A connection is over: its subscriptions end gracefully."""
+        self.hub.links.discard(link)
+        self.hub.end(link)
+
+    # Change --------------------------------------------------------------------------------------
+
+    def use(self, layer: Middleware) -> None:
+        """Add a middleware inside those that are there."""
+        self.layers.append(layer)
+        self._folded = None
+
+    def tools_changed(self) -> None:
+        """Tell everybody who listens that the tools changed."""
+        self._kept.clear()
+        self.hub.publish("tools")
+
+    # Routes --------------------------------------------------------------------------------------
+
+    async def _route(self, call: Call) -> Result:
+        handler = self._routes.get(call.method.name)
+        if handler is None:
+            raise Refusal(-32601, f"Method not found: {call.method.name}", {"method": call.method.name})
+        return await handler(call)
+
+    def _sealed_list(self, call: Call, result: Result) -> Any:
+        """A list as encoded before, if it is the very object that was encoded before."""
+        key = call.revision.version, getattr(call.params, "cursor", UNSET) or None
+        kept = self._kept.get(key)
+        if kept is not None and kept.result is result:
+            return kept.encoded
+        sealed = call.revision.seal(result, call.method, self._seal_meta)
+        if call.method.name != "tools/list":
+            return sealed
+        encoded = Raw(msgspec.json.encode(sealed))
+        self._kept[key] = _Kept(result, encoded)
+        return encoded
+
+    def capabilities(self) -> ServerCapabilities:
+        """What this server offers right now."""
+        return ServerCapabilities(tools={"listChanged": True}, logging={})
+
+    async def _initialize(self, call: Call) -> InitializeResult:
+        params: InitializeParams = call.params
+        asked = BY_VERSION.get(params.protocol_version)
+        # A revision that needs no handshake, or that is unknown, is answered with the newest that
+        # has one (2025-11-25, lifecycle: Version Negotiation).
+        revision = asked if asked is not None and asked.handshake else HANDSHAKE
+        call.link.session = Session(revision, Caller(params.client_info, params.capabilities))
+        call.revision = revision
+        return InitializeResult(
+            protocol_version=revision.version,
+            capabilities=self.capabilities(),
+            server_info=self.identity.info,
+            instructions=UNSET if self.identity.instructions is None else self.identity.instructions,
+        )
+
+    async def _discover(self, call: Call) -> DiscoverResult:
+        del call
+        return DiscoverResult(
+            supported_versions=list(STATELESS),
+            capabilities=self.capabilities(),
+            instructions=UNSET if self.identity.instructions is None else self.identity.instructions,
+            ttl_ms=self.identity.ttl_ms,
+            cache_scope=self.identity.cache_scope,
+        )
+
+    async def _ping(self, call: Call) -> EmptyResult:
+        del call
+        return EmptyResult()
+
+    async def _set_level(self, call: Call) -> EmptyResult:
+        if call.link.session is not None:
+            call.link.session.log_level = call.params.level
+        return EmptyResult()
+
+    async def _list_tools(self, call: Call) -> Result:
+        cursor = call.params.cursor
+        return self.registry.page(None if cursor is UNSET else cursor)
+
+    async def _call_tool(self, call: Call) -> Result:
+        tool = self.registry.get(call.params.name)
+        if tool is None:
+            raise Refusal(-32602, f"Unknown tool: {call.params.name}", {"name": call.params.name})
+        return await tool.run(call)

@@ -1,0 +1,186 @@
+"""`Server`: what people write servers with. A face over the registry and the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack, overload
+
+from msgspec import UNSET
+
+from dragoman.errors import UsageError
+from dragoman.model import CacheScope, Icon, Implementation
+from dragoman.server import tool as tools
+from dragoman.server.kernel import Identity, Kernel
+from dragoman.server.middleware import Middleware, only
+from dragoman.server.registry import Registry
+from dragoman.server.tool import Tool, ToolOptions
+from dragoman.transports.stdio import run_stdio
+from dragoman.version import VERSION
+
+if TYPE_CHECKING:
+    from dragoman.transports.asgi import HttpApp, HttpOptions
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class ServerOptions(TypedDict, total=False):
+    """What `Server(...)` takes beside its name, version and instructions, all optional.
+
+    `title`, `description`, `website_url`, `icons`: how the server presents itself. `page_size`: tools
+    on one page of a list; all on one without it. `ttl_ms`, `cache_scope`: how long and by whom
+    lists may be cached (server/utilities/caching). `argument_errors`: `"result"` answers arguments
+    that do not fit with `isError`, `"protocol"` with -32602. `middleware`: outermost first.
+    """
+
+    title: str
+    description: str
+    website_url: str
+    icons: Sequence[Icon]
+    page_size: int
+    ttl_ms: int
+    cache_scope: CacheScope
+    argument_errors: Literal["result", "protocol"]
+    middleware: Iterable[Middleware]
+
+
+class Server:
+    """An MCP server.
+
+    Handlers are written once and work on every revision and every transport::
+
+        server = Server("orders", version="1.0.0")
+
+        @server.tool
+        async def lookup_order(order_id: str) -> Order: ...
+
+        server.run()
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        version: str = VERSION,
+        instructions: str | None = None,
+        **options: Unpack[ServerOptions],
+    ) -> None:
+        if not name:
+            raise UsageError("a server needs a name")
+        errors = options.get("argument_errors", "result")
+        if errors not in ("result", "protocol"):
+            raise UsageError(f'argument_errors: expected "result" or "protocol", received {errors!r}')
+        info = Implementation(
+            name=name,
+            version=version,
+            title=options.get("title", UNSET),
+            description=options.get("description", UNSET),
+            website_url=options.get("website_url", UNSET),
+            icons=list(options["icons"]) if "icons" in options else UNSET,
+        )
+        ttl_ms, scope = options.get("ttl_ms", 0), options.get("cache_scope", "public")
+        registry = Registry(page_size=options.get("page_size"), ttl_ms=ttl_ms, cache_scope=scope)
+        self.kernel = Kernel(Identity(info, instructions, ttl_ms, scope), registry)
+        self._protocol_errors = errors == "protocol"
+        for layer in options.get("middleware", ()):
+            self.kernel.use(layer)
+
+    @property
+    def name(self) -> str:
+        """The name it was made with."""
+        return self.kernel.identity.info.name
+
+    def __repr__(self) -> str:
+        return f"<Server {self.name!r}, {len(self.kernel.registry)} tools>"
+
+    # Tools ---------------------------------------------------------------------------------------
+
+    @overload
+    def tool(self, function: F, /) -> F: ...
+
+    @overload
+    def tool(self, function: str | None = None, /, **options: Unpack[ToolOptions]) -> Callable[[F], F]: ...
+
+    def tool(self, function: Any = None, /, **options: Unpack[ToolOptions]) -> Any:
+        """Make a tool of a function: `@server.tool`, or `@server.tool(name=..., ...)`.
+
+        The function stays as it is. Its signature becomes the input schema, its return annotation
+        the output schema, its docstring the description. A plain `def` runs in a worker thread.
+
+        Raises:
+            UsageError: the signature cannot be called with a JSON object, or the name is taken.
+        """
+        if isinstance(function, str):
+            options["name"] = function
+            function = None
+        if function is None:
+            return lambda target: self.add_tool(target, **options)
+        return self.add_tool(function, **options)
+
+    def add_tool(self, function: F, **options: Unpack[ToolOptions]) -> F:
+        """As `tool`, for a function that is not decorated. Listeners are told at once."""
+        self.kernel.registry.add(tools.build(function, options, protocol_errors=self._protocol_errors))
+        return function
+
+    def remove_tool(self, name: str) -> None:
+        """Take a tool away. Listeners are told at once. Raises UsageError if there is none."""
+        self.kernel.registry.remove(name)
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools in the order in which a list shows them."""
+        return tuple(self.kernel.registry)
+
+    def notify_tools_changed(self) -> None:
+        """Tell everybody who listens to read the list again. Not needed after `tool` and `remove_tool`."""
+        self.kernel.tools_changed()
+
+    # Middleware ----------------------------------------------------------------------------------
+
+    def middleware(self, layer: Middleware | str) -> Any:
+        """Put a function around every call, or around those of one method.
+
+        `@server.middleware` or `@server.middleware("tools/call")` on
+        `async def layer(call, proceed) -> Result`. Those added first are the outermost.
+        """
+        if isinstance(layer, str):
+            method = layer
+
+            def add(function: Middleware) -> Middleware:
+                self.kernel.use(only(method, function))
+                return function
+
+            return add
+        self.kernel.use(layer)
+        return layer
+
+    # Serving -------------------------------------------------------------------------------------
+
+    def run(
+        self,
+        transport: Literal["stdio", "http"] = "stdio",
+        *,
+        host: str = "127.0.0.1",
+        port: int = 8000,
+        path: str = "/mcp",
+        **options: Any,
+    ) -> None:
+        """Serve until the input ends (stdio) or a signal comes (HTTP).
+
+        `options` are those of `asgi()` for HTTP. Raises UsageError for an unknown transport.
+        """
+        if transport == "stdio":
+            run_stdio(self.kernel)
+        elif transport == "http":
+            from dragoman.transports.serve import run_http
+
+            run_http(self.asgi(path=path, **options), host=host, port=port)
+        else:
+            raise UsageError(f'transport: expected "stdio" or "http", received {transport!r}')
+
+    def asgi(self, path: str = "/mcp", **options: Any) -> HttpApp:
+        """The server as a plain ASGI app, to run alone or mount anywhere."""
+        from dragoman.transports.asgi import HttpApp, HttpOptions
+
+        return HttpApp(self.kernel, path=path, options=HttpOptions(**options))
+
+

@@ -1,0 +1,99 @@
+"""Who wants to hear of changes, and telling them: one publish call for every revision.
+
+A stateless client holds a `subscriptions/listen` request open; a session of an older revision is
+told over its own way for unsolicited notifications. It knows neither what changed nor why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from msgspec import UNSET, Struct
+from msgspec.structs import replace
+
+from dragoman.jsonrpc.message import Id
+from dragoman.model import (
+    SUBSCRIPTION_ID_KEY,
+    SubscriptionFilter,
+    SubscriptionsListenParams,
+    SubscriptionsListenResult,
+)
+from dragoman.protocol.call import Call, Channel
+from dragoman.protocol.link import Link
+
+Kind = Literal["tools", "prompts", "resources"]
+_WISH = {"tools": "tools_list_changed", "prompts": "prompts_list_changed", "resources": "resources_list_changed"}
+
+
+class _Acknowledged(Struct, kw_only=True, rename={"meta": "_meta"}):
+    meta: dict[str, Any]
+    notifications: SubscriptionFilter
+
+
+class _Changed(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"}):
+    meta: dict[str, Any]
+    uri: str | Any = UNSET
+
+
+@dataclass(slots=True, eq=False)
+class Subscription:
+    """One open `subscriptions/listen` request."""
+
+    id: Id
+    wish: SubscriptionFilter
+    channel: Channel
+    link: Link
+    ended: asyncio.Future[None]
+
+    def tag(self) -> dict[str, Any]:
+        """The `_meta` that every message on this stream carries."""
+        return {SUBSCRIPTION_ID_KEY: self.id}
+
+
+@dataclass(slots=True, eq=False)
+class Hub:
+    """All who listen to one server."""
+
+    kinds: frozenset[Kind] = frozenset({"tools"})  # what this server tells of
+    subscriptions: set[Subscription] = field(default_factory=set)
+    links: set[Link] = field(default_factory=set)
+
+    async def listen(self, call: Call) -> SubscriptionsListenResult:
+        """Answer `subscriptions/listen`: acknowledge, then stay until the client or the server ends it."""
+        params: SubscriptionsListenParams = call.params
+        wish = self._granted(params.notifications)
+        ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        subscription = Subscription(call.id, wish, call.channel, call.link, ended)
+        acknowledged = _Acknowledged(meta=subscription.tag(), notifications=wish)
+        call.channel.notify("notifications/subscriptions/acknowledged", acknowledged)
+        self.subscriptions.add(subscription)
+        try:
+            await ended
+        finally:
+            self.subscriptions.discard(subscription)
+        return SubscriptionsListenResult(meta=subscription.tag())
+
+    def _granted(self, wish: SubscriptionFilter) -> SubscriptionFilter:
+        # What the server does not support is left out of the acknowledgement (patterns/subscriptions).
+        refused: dict[str, Any] = {name: UNSET for kind, name in _WISH.items() if kind not in self.kinds}
+        if "resources" not in self.kinds:
+            refused["resource_subscriptions"] = UNSET
+        return replace(wish, **refused)
+
+    def publish(self, kind: Kind) -> None:
+        """Tell everybody who wants to know that a list changed."""
+        method, wish = f"notifications/{kind}/list_changed", _WISH[kind]
+        for subscription in list(self.subscriptions):
+            if getattr(subscription.wish, wish) is True:
+                subscription.channel.notify(method, _Changed(meta=subscription.tag()))
+        for link in list(self.links):
+            if link.session is not None and link.session.initialized and link.notify is not None:
+                link.notify(method, UNSET)
+
+    def end(self, link: Link | None = None) -> None:
+        """End all subscriptions of `link`, or all there are, gracefully: each gets its result."""
+        for subscription in list(self.subscriptions):
+            if (link is None or subscription.link is link) and not subscription.ended.done():
+                subscription.ended.set_result(None)

@@ -1,0 +1,234 @@
+"""One registered tool: what a list shows of it, and how a call becomes a call of its function."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from inspect import isawaitable, iscoroutinefunction
+from typing import Any, Literal, TypedDict
+
+import msgspec
+from msgspec import UNSET
+
+from dragoman.errors import DragomanError, Refusal, ToolError, UsageError
+from dragoman.model import CallToolResult, Icon, InputRequiredResult, Result, TextContent, ToolAnnotations
+from dragoman.model import Tool as Entry
+from dragoman.protocol.call import Call
+from dragoman.schema.errors import ArgumentError, Fault, OutputError
+from dragoman.schema.parameters import HeaderParameter, header_parameters
+from dragoman.schema.signature import Signature, reflect
+from dragoman.schema.validate import Validator
+from dragoman.server.context import Context
+from dragoman.server.results import Results
+
+log = logging.getLogger("dragoman.server")
+
+# Plain functions run here, so that a slow one stalls neither the loop nor a ping.
+_threads: list[ThreadPoolExecutor] = []
+THREADS = 64
+
+
+class ToolOptions(TypedDict, total=False):
+    """What `@server.tool(...)` takes, all optional.
+
+    `name`, `title`, `description`: instead of the function's own. `annotations`: hints, as
+    `ToolAnnotations` or a mapping with the wire's names. `icons`, `meta`: as on the wire.
+    `timeout`: seconds after which a call ends with an error. `inline`: run a plain function on the
+    event loop instead of in a thread. `input_schema`: a JSON Schema to publish and check by, in
+    place of the signature's. `output_schema`: likewise for the result; False for none.
+    """
+
+    name: str
+    title: str
+    description: str
+    annotations: ToolAnnotations | Mapping[str, Any]
+    icons: Sequence[Icon]
+    meta: Mapping[str, Any]
+    timeout: float
+    inline: bool
+    input_schema: Mapping[str, Any]
+    output_schema: Mapping[str, Any] | Literal[False]
+
+
+Function = Callable[..., Any]
+Invoke = Callable[[dict[str, Any]], Awaitable[Any]]
+
+
+@dataclass(slots=True, eq=False)
+class Tool:
+    """A tool of a server."""
+
+    entry: Entry
+    signature: Signature
+    results: Results
+    invoke: Invoke
+    decode: Callable[[bytes | msgspec.Raw], dict[str, Any]]
+    headers: tuple[HeaderParameter, ...]
+    timeout: float | None
+    protocol_errors: bool = False  # refused arguments are -32602, not a tool result
+
+    async def run(self, call: Call) -> Result:
+        """The result of one call; what goes wrong inside the tool is a result with `isError`.
+
+        Raises:
+            Refusal: the tool, or something it used, refused the request itself.
+        """
+        raw = call.params.arguments
+        try:
+            arguments = self.decode(b"{}" if raw is UNSET else raw)
+        except ArgumentError as exc:
+            if self.protocol_errors:
+                raise _protocol_error(exc) from None
+            return failed(str(exc))
+        if self.signature.context is not None:
+            arguments[self.signature.context] = Context(call)
+        try:
+            value = await self._within(self.invoke(arguments))
+            return value if isinstance(value, InputRequiredResult) else self.results.of(value)
+        except (Refusal, asyncio.CancelledError):
+            raise
+        except OutputError as exc:
+            log.error("tool %s returned what cannot be sent: %s", self.entry.name, exc)
+            return failed(f"The tool {self.entry.name} returned a value that cannot be sent: {exc}")
+        except Exception as exc:  # noqa: BLE001  # whatever a tool raises is its answer
+            return self._raised(exc)
+
+    async def _within(self, work: Awaitable[Any]) -> Any:
+        if self.timeout is None:
+            return await work
+        try:
+            async with asyncio.timeout(self.timeout) as limit:
+                return await work
+        except TimeoutError:
+            if not limit.expired():
+                raise  # the tool's own time-out, not ours
+            raise ToolError(f"{self.entry.name} did not finish within {self.timeout:g} s") from None
+
+    def _raised(self, exc: Exception) -> CallToolResult:
+        if not isinstance(exc, DragomanError):
+            log.warning("tool %s raised", self.entry.name, exc_info=exc)
+        return failed(tell(exc))
+
+
+def failed(text: str) -> CallToolResult:
+    """A tool result that says what went wrong."""
+    return CallToolResult(content=[TextContent(text=text)], is_error=True)
+
+
+def tell(exc: Exception) -> str:
+    """The exception's own message; its kind where it has none or the message is a bare key."""
+    text = str(exc)
+    if not text:
+        return type(exc).__name__
+    return f"{type(exc).__name__}: {text}" if isinstance(exc, LookupError) else text
+
+
+def _protocol_error(exc: ArgumentError) -> Refusal:
+    first = exc.faults[0]
+    data = {"field": first.field, "expected": first.expected, "received": first.received}
+    if len(exc.faults) > 1:
+        data["faults"] = [_fault(fault) for fault in exc.faults]  # type: ignore[assignment]  # a list beside the strings
+    return Refusal(-32602, str(exc), data)
+
+
+def _fault(fault: Fault) -> dict[str, str]:
+    return {"field": fault.field, "expected": fault.expected, "received": fault.received}
+
+
+def build(function: Function, options: ToolOptions, *, protocol_errors: bool = False) -> Tool:
+    """Reflect on `function` once and make a tool of it.
+
+    Raises:
+        UsageError: a signature, a name or an option that cannot be.
+    """
+    given = options.get("name")
+    signature = reflect(function, context_types=(Context,), name=given)
+    name = given or signature.name
+    if not name or name == "<lambda>":
+        raise UsageError("a tool needs a name: @server.tool(name=...)")
+    decode = signature.decode
+    input_schema = signature.input_schema
+    if "input_schema" in options:
+        input_schema = dict(options["input_schema"])
+        decode = _checked(Validator(input_schema), name)
+    results = Results.of_signature(signature, options.get("output_schema"))
+    entry = Entry(
+        name=name,
+        title=options.get("title", UNSET),
+        description=options.get("description", signature.description) or UNSET,
+        input_schema=input_schema,
+        output_schema=UNSET if results.schema is None else results.schema,
+        annotations=_annotations(options.get("annotations")),
+        icons=list(options["icons"]) if "icons" in options else UNSET,
+        meta=dict(options["meta"]) if "meta" in options else UNSET,
+    )
+    return Tool(
+        entry=entry,
+        signature=signature,
+        results=results,
+        invoke=_invoker(signature.function, inline=options.get("inline", False)),
+        decode=decode,
+        headers=_headers(input_schema),
+        timeout=options.get("timeout"),
+        protocol_errors=protocol_errors,
+    )
+
+
+def _headers(schema: dict[str, Any]) -> tuple[HeaderParameter, ...]:
+    return header_parameters(schema)
+
+
+def _annotations(given: ToolAnnotations | Mapping[str, Any] | None) -> ToolAnnotations | msgspec.UnsetType:
+    if given is None:
+        return UNSET
+    if isinstance(given, ToolAnnotations):
+        return given
+    try:
+        return msgspec.convert(dict(given), ToolAnnotations)
+    except msgspec.ValidationError as exc:
+        raise UsageError(f"annotations: {exc}") from None
+
+
+def _checked(validator: Validator, name: str) -> Callable[[bytes | msgspec.Raw], dict[str, Any]]:
+    """A decoder that goes by a schema the author wrote, not by the signature."""
+
+    def decode(source: bytes | msgspec.Raw) -> dict[str, Any]:
+        value = msgspec.json.decode(source)
+        faults = validator.errors(value)
+        if faults:
+            raise ArgumentError(tuple(faults), name)
+        if not isinstance(value, dict):
+            kind = type(value).__name__
+            raise ArgumentError((Fault(field="", expected="an object", received=kind),), name)
+        return value
+
+    return decode
+
+
+def _invoker(function: Function, *, inline: bool) -> Invoke:
+    if iscoroutinefunction(function) or iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004  # the method is what is looked at
+        return lambda arguments: function(**arguments)
+    return partial(_call_inline if inline else _call_in_thread, function)
+
+
+async def _call_inline(function: Function, arguments: dict[str, Any]) -> Any:
+    value = function(**arguments)
+    return await value if isawaitable(value) else value
+
+
+async def _call_in_thread(function: Function, arguments: dict[str, Any]) -> Any:
+    context = contextvars.copy_context()
+    work = partial(context.run, partial(function, **arguments))
+    value = await asyncio.get_running_loop().run_in_executor(_pool(), work)
+    return await value if isawaitable(value) else value
+
+
+def _pool() -> ThreadPoolExecutor:
+    if not _threads:
+        _threads.append(ThreadPoolExecutor(THREADS, thread_name_prefix="dragoman-tool"))
+    return _threads[0]

@@ -1,0 +1,299 @@
+"""One message stream, served: frames come in, tasks answer them, frames go out.
+
+What stdio, memory and any other stream of messages have in common on the server's side. It knows
+no file descriptor: whoever owns the stream feeds `receive` and takes what `send` is given.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from threading import get_ident
+from typing import Any
+
+import msgspec
+
+from dragoman.errors import ClosedError, Refusal
+from dragoman.jsonrpc.message import (
+    DEFAULT,
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    Batch,
+    Id,
+    Invalid,
+    Limits,
+    Message,
+    Notification,
+    Request,
+    Response,
+    decode,
+    encode_batch,
+    encode_error,
+    encode_invalid,
+    encode_notification,
+    encode_request,
+    encode_result,
+)
+from dragoman.model import CancelledParams
+from dragoman.protocol.admission import admit
+from dragoman.protocol.call import Kernel
+from dragoman.protocol.link import Link
+
+log = logging.getLogger("dragoman.server")
+
+Send = Callable[[bytes], None]
+_read_cancelled = msgspec.json.Decoder(CancelledParams).decode
+
+
+class StreamChannel:
+    """The way back to the sender of one request, over the stream that all requests share."""
+
+    __slots__ = ("_connection", "open")
+
+    def __init__(self, connection: ServerConnection) -> None:
+        self._connection = connection
+        self.open = True
+
+    def notify(self, method: str, params: object) -> None:
+        """Send a notification at once; nothing once the request is answered. Safe from any thread."""
+        if self.open:
+            self._connection.send(encode_notification(method, params))
+
+    async def ask(self, method: str, params: object) -> Any:
+        """Send a request of ours and await its raw result."""
+        return await self._connection.ask(method, params)
+
+    @property
+    def congested(self) -> bool:
+        """Whether the other side does not read what was sent so far."""
+        return self._connection.congested()
+
+
+class _Collector:
+    """The answers of one batch, sent together when the last is there (JSON-RPC 2.0, section 6)."""
+
+    __slots__ = ("_answers", "_owed", "_send")
+
+    def __init__(self, owed: int, send: Send) -> None:
+        self._answers: list[bytes] = []
+        self._owed = owed
+        self._send = send
+
+    def settle(self, answer: bytes) -> None:
+        """Add one answer; empty stands for a request that is answered by silence."""
+        if answer:
+            self._answers.append(answer)
+        self._owed -= 1
+        if self._owed == 0 and self._answers:
+            self._send(encode_batch(self._answers))
+
+
+class ServerConnection:
+    """The server's side of one stream of messages.
+
+    `send` takes one encoded message and must not block; `on_room` is called when work in flight
+    falls below `max_in_flight` again after it was reached, so that reading can go on.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        send: Send,
+        *,
+        limits: Limits = DEFAULT,
+        max_in_flight: int = 1024,
+        on_room: Callable[[], None] | None = None,
+        congested: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._kernel = kernel
+        self._transmit = send
+        self._limits = limits
+        self._max = max_in_flight
+        self._on_room = on_room
+        self._loop = asyncio.get_running_loop()
+        self._thread = get_ident()
+        self._tasks: dict[Id, asyncio.Task[None]] = {}
+        self._idle: asyncio.Future[None] | None = None
+        self.congested = congested
+        self.link = Link(notify=self._notify)
+        kernel.linked(self.link)
+
+    # Going out -----------------------------------------------------------------------------------
+
+    def send(self, frame: bytes) -> None:
+        """Pass one message on, from whichever thread a tool runs in."""
+        if get_ident() == self._thread:
+            self._transmit(frame)
+        else:
+            self._loop.call_soon_threadsafe(self._transmit, frame)
+
+    def _notify(self, method: str, params: object) -> None:
+        self.send(encode_notification(method, params))
+
+    async def ask(self, method: str, params: object) -> Any:
+        """Send a request of ours to the client and await its raw result.
+
+        Raises:
+            RemoteError: the client's error.
+            ClosedError: the connection ended first.
+        """
+        future: asyncio.Future[Any] = self._loop.create_future()
+
+        def settle(result: Any, exception: Exception | None) -> None:
+            if future.done():
+                return
+            if exception is None:
+                future.set_result(result)
+            else:
+                future.set_exception(exception)
+
+        asked = self.link.ask(settle)
+        self.send(encode_request(asked, method, params))
+        try:
+            return await future
+        except asyncio.CancelledError:
+            if self.link.forget(asked):
+                self._notify("notifications/cancelled", CancelledParams(request_id=asked))  # type: ignore[arg-type]  # ours are integers
+            raise
+
+    # Coming in -----------------------------------------------------------------------------------
+
+    @property
+    def in_flight(self) -> int:
+        """Requests that are being worked on."""
+        return len(self._tasks)
+
+    @property
+    def full(self) -> bool:
+        """Whether no further request should be read for now."""
+        return len(self._tasks) >= self._max
+
+    def receive(self, frame: bytes) -> None:
+        """Take in one message; a request becomes a task, everything else is dealt with at once."""
+        self._take(decode(frame, self._limits), self._transmit)
+
+    def refuse(self, message: Invalid) -> None:
+        """Answer bytes that a framing could not make a message of."""
+        self._transmit(encode_invalid(message))
+
+    def _take(self, message: Message, send: Callable[[bytes], None]) -> None:
+        kind = type(message)
+        if kind is Request:
+            self._start(message, send)  # type: ignore[arg-type]  # the type was just looked at
+        elif isinstance(message, Notification):
+            self._notified(message)
+        elif isinstance(message, Response):
+            if not self.link.answered(message.id, message.result, message.error):
+                log.warning("an answer to nothing that was asked was ignored (id %r)", message.id)
+        elif isinstance(message, Batch):
+            self._batch(message)
+        elif isinstance(message, Invalid) and not message.of_response:
+            send(encode_invalid(message))
+
+    def _start(self, request: Request, send: Callable[[bytes], None]) -> None:
+        if request.id in self._tasks:
+            detail = f"Invalid request: id {request.id!r} is already in use by a request that is not answered yet"
+            send(encode_error(request.id, INVALID_REQUEST, detail))
+            return
+        self._tasks[request.id] = self._loop.create_task(self._run(request, send))
+
+    async def _run(self, request: Request, send: Callable[[bytes], None]) -> None:
+        channel = StreamChannel(self)
+        try:
+            answer = await answer_request(self._kernel, request, self.link, channel)
+        except asyncio.CancelledError:
+            channel.open = False
+            self._end(request.id)
+            if send != self._transmit:
+                send(b"")  # the batch it belongs to no longer waits for it
+            return  # a cancelled request is answered by silence; the task itself is over either way
+        channel.open = False
+        self._end(request.id)
+        send(answer)
+
+    def _end(self, id_: Id) -> None:
+        tasks = self._tasks
+        was_full = len(tasks) >= self._max
+        if tasks.pop(id_, None) is None:
+            return
+        if was_full and self._on_room is not None:
+            self._on_room()
+        if not tasks and self._idle is not None and not self._idle.done():
+            self._idle.set_result(None)
+
+    def _notified(self, notification: Notification) -> None:
+        if notification.method == "notifications/cancelled":
+            self._cancel(notification.params)
+        else:
+            self._kernel.notified(self.link, notification.method, notification.params)
+
+    def _cancel(self, params: bytes | msgspec.Raw) -> None:
+        # Malformed, unknown and late cancellations are passed over (cancellation: Error Handling).
+        try:
+            wanted = _read_cancelled(params or b"{}").request_id
+        except msgspec.ValidationError:
+            log.warning("a malformed notifications/cancelled was ignored")
+            return
+        task = self._tasks.get(wanted)  # type: ignore[arg-type]  # UNSET is no key of the table
+        if task is not None:
+            self._stop(wanted, task)  # type: ignore[arg-type]  # it was a key of the table
+
+    def _stop(self, id_: Id, task: asyncio.Task[None]) -> None:
+        # A task that is cancelled before its first step never runs, so it cannot tidy up after itself.
+        task.add_done_callback(lambda _: self._end(id_))
+        task.cancel()
+
+    def _batch(self, batch: Batch) -> None:
+        session = self.link.session
+        if session is None or not session.revision.batches:
+            spoken = "before the handshake" if session is None else f"in revision {session.revision.version}"
+            self._transmit(encode_error(None, INVALID_REQUEST, f"Invalid request: there are no batches {spoken}"))
+            return
+        owed = sum(
+            isinstance(item, Request) or (isinstance(item, Invalid) and not item.of_response) for item in batch.items
+        )
+        collector = _Collector(owed, self._transmit)
+        for item in batch.items:
+            self._take(item, collector.settle)
+
+    # The end -------------------------------------------------------------------------------------
+
+    async def drain(self, timeout: float) -> None:
+        """Let what is in flight finish for at most `timeout` seconds, then cancel the rest."""
+        self._kernel.unlinked(self.link)
+        self.link.close("the client closed the connection")
+        if self._tasks:
+            self._idle = self._loop.create_future()
+            await asyncio.wait([self._idle], timeout=timeout)
+        await self.cancel()
+
+    async def cancel(self) -> None:
+        """Stop everything at once; nothing more is sent for it."""
+        self._kernel.unlinked(self.link)
+        self.link.close("the connection is closed")
+        tasks = dict(self._tasks)
+        for id_, task in tasks.items():
+            self._stop(id_, task)
+        if tasks:
+            await asyncio.wait(tasks.values())
+
+
+async def answer_request(kernel: Kernel, request: Request, link: Link, channel: Any) -> bytes:
+    """The encoded answer to one request: its result, or the error that says why there is none."""
+    try:
+        call = admit(request, link, channel)
+        return encode_result(request.id, await kernel.handle(call))
+    except Refusal as exc:
+        return refusal(request.id, exc)
+    except (Exception, RecursionError):
+        log.exception("%s failed inside the server", request.method)
+        return encode_error(request.id, INTERNAL_ERROR, "Internal error")
+
+
+def refusal(id_: Id, exc: Refusal) -> bytes:
+    """A refusal as an encoded error answer."""
+    return encode_error(id_, exc.code, exc.message, exc.data)
+
+
+__all__ = ["ClosedError", "ServerConnection", "StreamChannel", "answer_request", "refusal"]

@@ -1,0 +1,311 @@
+"""MCP over the standard streams of this process, server side.
+
+Owns file descriptors 0 and 1 from `Streams.claim()` on: whatever else prints goes to stderr, and
+nothing else can read the protocol's bytes. Works on pipes, sockets, terminals and regular files.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import stat
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dragoman.jsonrpc.envelope import broken
+from dragoman.jsonrpc.framing import Lines, TooLong
+from dragoman.jsonrpc.faults import read_id
+from dragoman.jsonrpc.message import DEFAULT, Limits
+from dragoman.protocol.call import Kernel
+from dragoman.transports.connection import ServerConnection
+
+CHUNK = 256 * 1024
+HIGH_WATER = 4 * 1024 * 1024  # bytes that wait to be written before reading stops
+DRAIN_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """The process's own standard streams, moved out of everybody's reach."""
+
+    reader: int
+    writer: int
+
+    @staticmethod
+    def claim() -> Streams:
+        """Take over descriptors 0 and 1.
+
+        What is printed from here on, and what was printed but is still buffered, goes to stderr;
+        reading stdin finds its end. Called by `dragoman run` before it imports the server's file.
+        """
+        reader, writer = os.dup(0), os.dup(1)
+        os.dup2(2, 1)
+        with open(os.devnull, "rb") as nothing:  # noqa: PTH123  # a descriptor is wanted, no path
+            os.dup2(nothing.fileno(), 0)
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            sys.stdout.flush()  # whatever was buffered before is text, and goes where text goes now
+        return Streams(reader, writer)
+
+
+class Output:
+    """Lines out, one write a turn of the loop; says when the other side is not reading."""
+
+    def __init__(self, fd: int, on_drained: Callable[[], None], on_lost: Callable[[], None]) -> None:
+        self._fd = fd
+        self._loop = asyncio.get_running_loop()
+        self._parts: list[bytes] = []
+        self._pipe: asyncio.WriteTransport | None = None
+        self._on_drained = on_drained
+        self._on_lost = on_lost
+        self._closed: asyncio.Future[None] = self._loop.create_future()
+        self._room = asyncio.Event()
+        self._room.set()
+        self.lost = False
+
+    async def open(self) -> None:
+        """Register with the loop; a regular file is written to directly, since it never blocks."""
+        if _pollable(self._fd):
+            pipe = os.fdopen(self._fd, "wb", 0)
+            self._pipe, _ = await self._loop.connect_write_pipe(lambda: _OutputProtocol(self), pipe)
+            self._pipe.set_write_buffer_limits(high=HIGH_WATER, low=HIGH_WATER // 4)
+
+    def write(self, frame: bytes) -> None:
+        """Queue one message; it leaves with all others of this turn of the loop."""
+        if not self._parts:
+            self._loop.call_soon(self._flush)
+        self._parts.append(frame)
+
+    def _flush(self) -> None:
+        parts = self._parts
+        if not parts or self.lost:
+            parts.clear()
+            return
+        parts.append(b"")
+        data = b"\n".join(parts)
+        self._parts = []
+        if self._pipe is not None:
+            self._pipe.write(data)
+            return
+        try:
+            while data:
+                data = data[os.write(self._fd, data) :]
+        except OSError:
+            self.gone()
+
+    @property
+    def congested(self) -> bool:
+        """Whether more waits to be written than should."""
+        return not self._room.is_set()
+
+    def pause(self) -> None:
+        """The buffer is full."""
+        self._room.clear()
+
+    def resume(self) -> None:
+        """The buffer has room again."""
+        self._room.set()
+        self._on_drained()
+
+    def gone(self) -> None:
+        """Nobody reads any more."""
+        self.lost = True
+        self._room.set()
+        if not self._closed.done():
+            self._closed.set_result(None)
+        self._on_lost()
+
+    async def close(self, timeout: float) -> None:
+        """Write what is left, for at most `timeout` seconds."""
+        self._flush()
+        if self._pipe is not None and not self.lost:
+            self._pipe.close()
+            await asyncio.wait([self._closed], timeout=timeout)
+            if not self._closed.done():
+                self._pipe.abort()
+
+
+class _OutputProtocol(asyncio.BaseProtocol):
+    def __init__(self, output: Output) -> None:
+        self._output = output
+
+    def pause_writing(self) -> None:
+        self._output.pause()
+
+    def resume_writing(self) -> None:
+        self._output.resume()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._output.gone()
+
+
+class _InputProtocol(asyncio.Protocol):
+    def __init__(self, session: _Session) -> None:
+        self._session = session
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.ReadTransport)
+        self._session.gate = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._session.feed(data)
+
+    def eof_received(self) -> None:
+        self._session.ended()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._session.ended()
+
+
+class _Session:
+    """One serving of the standard streams: input, output and the connection between."""
+
+    def __init__(self, kernel: Kernel, streams: Streams, limits: Limits, max_in_flight: int) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._streams = streams
+        self._limits = limits
+        self._lines = Lines(limits.max_bytes)
+        self._done: asyncio.Future[None] = self._loop.create_future()
+        self._paused = False
+        self._backlog: list[bytes | TooLong] = []
+        self._file_room = threading.Event()
+        self._file_room.set()
+        self._ahead = threading.Semaphore(4)  # chunks of a file that were read and not yet worked off
+        self._reading = True
+        self._stopped = False
+        self.gate: asyncio.ReadTransport | None = None
+        self.output = Output(streams.writer, self._regulate, self.ended)
+        self.connection = ServerConnection(
+            kernel,
+            self.output.write,
+            limits=limits,
+            max_in_flight=max_in_flight,
+            on_room=self._regulate,
+            congested=lambda: self.output.congested,
+        )
+
+    async def open(self) -> None:
+        await self.output.open()
+        fd = self._streams.reader
+        if _pollable(fd):
+            pipe = os.fdopen(fd, "rb", 0)
+            await self._loop.connect_read_pipe(lambda: _InputProtocol(self), pipe)
+        else:
+            threading.Thread(target=self._read_file, name="dragoman-stdin", daemon=True).start()
+
+    def _read_file(self) -> None:
+        """Regular files cannot be polled: a thread reads them, no faster than they are worked off."""
+        while data := os.read(self._streams.reader, CHUNK):
+            self._file_room.wait()
+            self._ahead.acquire()
+            self._loop.call_soon_threadsafe(self._feed_file, data)
+        self._loop.call_soon_threadsafe(self.ended)
+
+    def _feed_file(self, data: bytes) -> None:
+        self._ahead.release()
+        self.feed(data)
+
+    def feed(self, data: bytes) -> None:
+        frames = self._lines.feed(data)
+        if self._backlog:
+            self._backlog += frames
+        else:
+            self._work(frames)
+
+    def _work(self, frames: list[bytes | TooLong]) -> None:
+        connection = self.connection
+        for index, frame in enumerate(frames):
+            if connection.full or self.output.congested:
+                self._backlog = frames[index:]
+                self._regulate()
+                return
+            if type(frame) is bytes:
+                connection.receive(frame)
+            else:
+                self._too_long(frame)
+
+    def _too_long(self, frame: object) -> None:
+        assert isinstance(frame, TooLong)
+        limit = self._limits.max_bytes
+        detail = f"message of {frame.size} bytes or more: expected at most {limit}"
+        self.connection.refuse(broken(detail, read_id(frame.head)))
+
+    def _regulate(self) -> None:
+        """Stop reading while too much is in flight or unread by the client; go on when there is room."""
+        blocked = self.connection.full or self.output.congested
+        if not blocked and self._backlog:
+            frames, self._backlog = self._backlog, []
+            self._work(frames)
+            return
+        if blocked == self._paused:
+            return
+        self._paused = blocked
+        self._file_room.clear() if blocked else self._file_room.set()
+        if self.gate is not None and not self.gate.is_closing():
+            self.gate.pause_reading() if blocked else self.gate.resume_reading()
+        if not blocked and not self._reading:
+            self.ended()
+
+    def ended(self) -> None:
+        """The input is at its end, or nobody reads the output."""
+        self._reading = False
+        if not self.output.lost:
+            if not self._backlog:
+                self._work(self._lines.eof())
+            if self._backlog:
+                return  # more was read than is worked off; the end comes after it
+        if not self._done.done():
+            self._done.set_result(None)
+
+    async def run(self, drain: float) -> None:
+        await self.open()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+                self._loop.add_signal_handler(number, self._interrupted)
+        await self._done
+        if self.output.lost:
+            await self.connection.cancel()
+        else:
+            await self.connection.drain(0.0 if self._stopped else drain)
+            await self.output.close(drain)
+
+    def _interrupted(self) -> None:
+        self._stopped = True
+        if not self._done.done():
+            self._done.set_result(None)
+
+
+async def serve_stdio(
+    kernel: Kernel,
+    *,
+    streams: Streams | None = None,
+    limits: Limits = DEFAULT,
+    max_in_flight: int = 1024,
+    drain: float = DRAIN_SECONDS,
+) -> None:
+    """Serve the standard streams until the input ends or a signal says stop.
+
+    At the end of the input, answers that are owed are finished for at most `drain` seconds.
+    """
+    session = _Session(kernel, Streams.claim() if streams is None else streams, limits, max_in_flight)
+    await session.run(drain)
+
+
+def run_stdio(kernel: Kernel, *, streams: Streams | None = None) -> None:
+    """Serve the standard streams and end the process's serving life; returns when it is over."""
+    asyncio.run(serve_stdio(kernel, streams=streams))
+    if any(t.name.startswith("dragoman-tool") and t.is_alive() for t in threading.enumerate()):
+        # A tool in a thread cannot be stopped; the interpreter would wait for it for ever.
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            sys.stderr.flush()
+        os._exit(0)
+
+
+def _pollable(fd: int) -> bool:
+    mode = os.fstat(fd).st_mode
+    if stat.S_ISCHR(mode):
+        return os.isatty(fd)  # /dev/null and the like cannot be polled
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
