@@ -45,8 +45,15 @@ def session(version: str) -> Link:
     return Link(session=Session(BY_VERSION[version], caller))
 
 
-def let_in(method: str, params: Any = None, *, link: Link | None = None, carrier: Revision | None = None, id_: Any = 1) -> Any:
-    return admit(request(method, params, id_), link or Link(), Nowhere(), carrier=carrier)
+def let_in(
+    method: str,
+    params: Any = None,
+    *,
+    link: Link | None = None,
+    carrier: Revision | None = None,
+    id_: Any = 1,
+) -> Any:
+    return admit(request(method, params, id_), link or Link(), channel=Nowhere(), carrier=carrier)
 
 
 def refused(method: str, params: Any = None, **more: Any) -> Refusal:
@@ -141,7 +148,15 @@ def test_an_unsupported_revision_outranks_params_of_the_wrong_shape() -> None:
 
 
 @pytest.mark.parametrize(
-    "method", ["initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", "unknown/method"]
+    "method",
+    [
+        "initialize",
+        "ping",
+        "logging/setLevel",
+        "resources/subscribe",
+        "resources/unsubscribe",
+        "unknown/method",
+    ],
 )
 def test_what_2026_07_28_does_not_have_does_not_exist_there(method: str) -> None:
     exc = refused(method, {"_meta": META}, carrier=LATEST)
@@ -155,7 +170,9 @@ def test_initialize_on_a_stateless_revision_names_what_is_supported() -> None:
 
 @pytest.mark.parametrize("method", ["server/discover", "subscriptions/listen"])
 def test_what_older_revisions_do_not_have_is_never_served_from_a_session(method: str) -> None:
-    assert refused(method, link=session("2025-11-25")).code == -32602  # it lacks `_meta`: it is a stateless request
+    assert (
+        refused(method, link=session("2025-11-25")).code == -32602
+    )  # it lacks `_meta`: it is a stateless request
 
 
 @pytest.mark.parametrize(

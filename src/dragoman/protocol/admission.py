@@ -29,8 +29,8 @@ _shapes = {m.name: m.params for r in BY_VERSION.values() for m in r.methods.valu
 def admit(
     request: Request,
     link: Link,
-    channel: Channel,
     *,
+    channel: Channel,
     carrier: Revision | None = None,
     principal: str | None = None,
 ) -> Call:
@@ -49,12 +49,12 @@ def admit(
     except msgspec.ValidationError as exc:
         params, fault = _salvage(request), _invalid(exc)
     meta = EMPTY_META if params.meta is UNSET else _read_meta(params.meta)
-    revision = _resolve(request.method, meta, link, carrier)
+    revision = _resolve(request.method, meta, link=link, carrier=carrier)
     method = revision.methods.get(request.method)
     if method is None:
         raise _unknown(request.method, revision)
     session = link.session
-    caller = revision.identify(None if session is None else session.caller, method, meta)
+    caller = revision.identify(None if session is None else session.caller, method, meta=meta)
     if fault is not None:
         raise fault
     return Call(request.id, method, params, meta, caller, revision, link, channel, principal)
@@ -93,7 +93,7 @@ def _place(message: str, root: str) -> str:
     return message.replace("`$.", f"`{root}.").replace("`$[", f"`{root}[").replace("`$`", f"`{root}`")
 
 
-def _resolve(method: str, meta: RequestMeta, link: Link, carrier: Revision | None) -> Revision:
+def _resolve(method: str, meta: RequestMeta, *, link: Link, carrier: Revision | None) -> Revision:
     named = meta.protocol_version
     if named is not UNSET:
         revision = BY_VERSION.get(named)

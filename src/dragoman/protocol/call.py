@@ -66,7 +66,7 @@ class Kernel(Protocol):
         """
         ...
 
-    def notified(self, link: Link, method: str, params: bytes) -> None:
+    def notified(self, link: Link, method: str, *, params: bytes) -> None:
         """A notification other than a cancellation came in. Never raises."""
         ...
 

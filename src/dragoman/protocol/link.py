@@ -56,7 +56,7 @@ class Link:
         """Stop awaiting `id`; whether it was awaited."""
         return self.pending.pop(id_, None) is not None
 
-    def answered(self, id_: Id, result: Any, error: ErrorObject | None) -> bool:
+    def answered(self, id_: Id, *, result: Any, error: ErrorObject | None) -> bool:
         """The client answered one of our requests; False when nobody awaits that id."""
         settle = self.pending.pop(id_, None)
         if settle is None:

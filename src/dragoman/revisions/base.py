@@ -6,9 +6,9 @@ asks the record for the fact. A new revision is a new module that fills in one m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec import UNSET, UnsetType
 
@@ -53,6 +53,22 @@ class HttpRules:
     polling: bool  # a stream may be closed early and resumed with `Last-Event-ID`
 
 
+class Identify(Protocol):
+    """Who calls, by a revision's rules."""
+
+    def __call__(self, session: Caller | None, method: Method, *, meta: RequestMeta) -> Caller:
+        """The caller; raises Refusal where the revision wants more to be said."""
+        ...
+
+
+class Seal(Protocol):
+    """A result as a revision writes it."""
+
+    def __call__(self, result: Result, method: Method, *, extra: Mapping[str, Any]) -> Result:
+        """A copy in the revision's shape; `extra` is what the server adds to `_meta` where there is one."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Revision:
     """One revision of the protocol."""
@@ -60,8 +76,8 @@ class Revision:
     version: str
     methods: Mapping[str, Method]  # requests, client to server
     notifications: frozenset[str]  # notifications, client to server
-    identify: Callable[[Caller | None, Method, RequestMeta], Caller]  # raises Refusal
-    seal: Callable[[Result, Method, Mapping[str, Any]], Result]  # a result as this revision writes it
+    identify: Identify
+    seal: Seal
     http: HttpRules
     handshake: bool  # opened by `initialize`; else each request says who calls
     asks_inline: bool  # a server may send requests of its own; else it answers `input_required`

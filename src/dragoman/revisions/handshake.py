@@ -31,7 +31,7 @@ from dragoman.model import (
     TextContent,
     Tool,
 )
-from dragoman.revisions.base import NOBODY, Caller, Method
+from dragoman.revisions.base import NOBODY, Caller, Method, Seal
 
 NOT_INITIALIZED = (
     "Not initialized: this connection has had no `initialize`. Send it first, or send "
@@ -41,12 +41,13 @@ NOT_INITIALIZED = (
 Step = Callable[[Any], Any]
 
 
-def identify(session: Caller | None, method: Method, meta: RequestMeta) -> Caller:
+def identify(session: Caller | None, method: Method, *, meta: RequestMeta) -> Caller:
     """The caller of a session; before the handshake only open methods are answered.
 
     Raises:
         Refusal: -32600 when there was no handshake and the method needs one.
     """
+    del meta  # what `initialize` said counts, whatever a request says
     if session is not None:
         return session
     if not method.open:
@@ -54,10 +55,11 @@ def identify(session: Caller | None, method: Method, meta: RequestMeta) -> Calle
     return NOBODY
 
 
-def sealer(steps: Mapping[type[Result], Step]) -> Callable[[Result, Method, Mapping[str, Any]], Result]:
+def sealer(steps: Mapping[type[Result], Step]) -> Seal:
     """A `Revision.seal`: takes out what no handshake revision has, then applies `steps` by result type."""
 
-    def seal(result: Result, method: Method, extra: Mapping[str, Any]) -> Result:
+    def seal(result: Result, method: Method, *, extra: Mapping[str, Any]) -> Result:
+        del extra  # these revisions name the server in the handshake
         if result.result_type is not UNSET:
             result = replace(result, result_type=UNSET)
         if method.cacheable and getattr(result, "ttl_ms", UNSET) is not UNSET:
@@ -96,17 +98,19 @@ def without_structured(result: CallToolResult) -> CallToolResult:
 
 def without_links(result: CallToolResult) -> CallToolResult:
     """Before 2025-06-18 there was no `resource_link`: the link is told in text."""
-    return _content(result, ResourceLink, lambda link: f"{link.title or link.name}: {link.uri}")
+    return _content(result, ResourceLink, text=lambda link: f"{link.title or link.name}: {link.uri}")
 
 
 def without_audio(result: CallToolResult) -> CallToolResult:
     """Before 2025-03-26 there was no audio content: its absence is told in text."""
     return _content(
-        result, AudioContent, lambda audio: f"[audio, {audio.mime_type}: this client's protocol has no audio]"
+        result,
+        AudioContent,
+        text=lambda audio: f"[audio, {audio.mime_type}: this client's protocol has no audio]",
     )
 
 
-def _content(result: CallToolResult, kind: type[Any], text: Callable[[Any], str]) -> CallToolResult:
+def _content(result: CallToolResult, kind: type[Any], *, text: Callable[[Any], str]) -> CallToolResult:
     if not any(type(block) is kind for block in result.content):
         return result
     blocks: list[ContentBlock] = [TextContent(text=text(b)) if type(b) is kind else b for b in result.content]

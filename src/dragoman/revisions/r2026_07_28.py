@@ -29,7 +29,7 @@ from dragoman.model import (
 from dragoman.revisions.base import Caller, HttpRules, Method, Revision, table
 
 
-def identify(session: Caller | None, method: Method, meta: RequestMeta) -> Caller:
+def identify(session: Caller | None, method: Method, *, meta: RequestMeta) -> Caller:
     """Who calls is what `_meta` of this very request says (basic: `_meta`); a session counts for nothing.
 
     Raises:
@@ -50,7 +50,7 @@ def _lacking(key: str) -> Refusal:
     )
 
 
-def seal(result: Result, method: Method, extra: Mapping[str, Any]) -> Result:
+def seal(result: Result, method: Method, *, extra: Mapping[str, Any]) -> Result:
     """A copy with `resultType` and the server's name in `_meta`: the handler may keep what it returned."""
     meta = {**extra, **result.meta} if result.meta else dict(extra)
     kind = result.result_type

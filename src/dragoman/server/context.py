@@ -98,7 +98,9 @@ class Context:
 
     # Sending -------------------------------------------------------------------------------------
 
-    def report_progress(self, progress: Number, total: Number | None = None, message: str | None = None) -> Sent:
+    def report_progress(
+        self, progress: Number, total: Number | None = None, message: str | None = None
+    ) -> Sent:
         """Tell how far the work is, if the client asked to be told.
 
         `progress` has to rise from one report to the next (patterns/progress); a report that does

@@ -88,9 +88,9 @@ class Kernel:
         result = await run(call)
         if call.method.cacheable:
             return self._sealed_list(call, result)
-        return call.revision.seal(result, call.method, self._seal_meta)
+        return call.revision.seal(result, call.method, extra=self._seal_meta)
 
-    def notified(self, link: Link, method: str, params: bytes) -> None:
+    def notified(self, link: Link, method: str, *, params: bytes) -> None:
         """A notification came in; unknown ones are passed over, as JSON-RPC 2.0 has it."""
         del params
         if method == "notifications/initialized" and link.session is not None:
@@ -136,7 +136,7 @@ class Kernel:
         kept = self._kept.get(key)
         if kept is not None and kept.result is result:
             return kept.encoded
-        sealed = call.revision.seal(result, call.method, self._seal_meta)
+        sealed = call.revision.seal(result, call.method, extra=self._seal_meta)
         if call.method.name != "tools/list":
             return sealed
         encoded = Raw(msgspec.json.encode(sealed))

@@ -52,7 +52,9 @@ class Registry:
         """
         name = tool.entry.name
         if name in self._tools:
-            raise UsageError(f"there is a tool {name!r} already: give this one another name, or remove that one")
+            raise UsageError(
+                f"there is a tool {name!r} already: give this one another name, or remove that one"
+            )
         self._tools[name] = tool
         self._changed()
 
@@ -100,7 +102,9 @@ class Registry:
         for index, tool in enumerate(tools):
             if tool.entry.name == name:
                 return index + 1
-        raise Refusal(-32602, "Invalid params: unknown cursor; list again from the first page", {"cursor": cursor})
+        raise Refusal(
+            -32602, "Invalid params: unknown cursor; list again from the first page", {"cursor": cursor}
+        )
 
 
 def _cursor(name: str) -> str:

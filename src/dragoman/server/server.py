@@ -182,5 +182,3 @@ class Server:
         from dragoman.transports.asgi import HttpApp, HttpOptions
 
         return HttpApp(self.kernel, path=path, options=HttpOptions(**options))
-
-

@@ -24,7 +24,11 @@ from dragoman.protocol.call import Call, Channel
 from dragoman.protocol.link import Link
 
 Kind = Literal["tools", "prompts", "resources"]
-_WISH = {"tools": "tools_list_changed", "prompts": "prompts_list_changed", "resources": "resources_list_changed"}
+_WISH = {
+    "tools": "tools_list_changed",
+    "prompts": "prompts_list_changed",
+    "resources": "resources_list_changed",
+}
 
 
 class _Acknowledged(Struct, kw_only=True, rename={"meta": "_meta"}):

@@ -184,7 +184,7 @@ class ServerConnection:
         elif isinstance(message, Notification):
             self._notified(message)
         elif isinstance(message, Response):
-            if not self.link.answered(message.id, message.result, message.error):
+            if not self.link.answered(message.id, result=message.result, error=message.error):
                 log.warning("an answer to nothing that was asked was ignored (id %r)", message.id)
         elif isinstance(message, Batch):
             self._batch(message)
@@ -193,7 +193,9 @@ class ServerConnection:
 
     def _start(self, request: Request, send: Callable[[bytes], None]) -> None:
         if request.id in self._tasks:
-            detail = f"Invalid request: id {request.id!r} is already in use by a request that is not answered yet"
+            detail = (
+                f"Invalid request: id {request.id!r} is already in use by a request that is not answered yet"
+            )
             send(encode_error(request.id, INVALID_REQUEST, detail))
             return
         self._tasks[request.id] = self._loop.create_task(self._run(request, send))
@@ -201,7 +203,7 @@ class ServerConnection:
     async def _run(self, request: Request, send: Callable[[bytes], None]) -> None:
         channel = StreamChannel(self)
         try:
-            answer = await answer_request(self._kernel, request, self.link, channel)
+            answer = await answer_request(self._kernel, request, link=self.link, channel=channel)
         except asyncio.CancelledError:
             channel.open = False
             self._end(request.id)
@@ -226,7 +228,7 @@ class ServerConnection:
         if notification.method == "notifications/cancelled":
             self._cancel(notification.params)
         else:
-            self._kernel.notified(self.link, notification.method, notification.params)
+            self._kernel.notified(self.link, notification.method, params=notification.params)
 
     def _cancel(self, params: bytes | msgspec.Raw) -> None:
         # Malformed, unknown and late cancellations are passed over (cancellation: Error Handling).
@@ -248,10 +250,13 @@ class ServerConnection:
         session = self.link.session
         if session is None or not session.revision.batches:
             spoken = "before the handshake" if session is None else f"in revision {session.revision.version}"
-            self._transmit(encode_error(None, INVALID_REQUEST, f"Invalid request: there are no batches {spoken}"))
+            self._transmit(
+                encode_error(None, INVALID_REQUEST, f"Invalid request: there are no batches {spoken}")
+            )
             return
         owed = sum(
-            isinstance(item, Request) or (isinstance(item, Invalid) and not item.of_response) for item in batch.items
+            isinstance(item, Request) or (isinstance(item, Invalid) and not item.of_response)
+            for item in batch.items
         )
         collector = _Collector(owed, self._transmit)
         for item in batch.items:
@@ -279,10 +284,10 @@ class ServerConnection:
             await asyncio.wait(tasks.values())
 
 
-async def answer_request(kernel: Kernel, request: Request, link: Link, channel: Any) -> bytes:
+async def answer_request(kernel: Kernel, request: Request, *, link: Link, channel: Any) -> bytes:
     """The encoded answer to one request: its result, or the error that says why there is none."""
     try:
-        call = admit(request, link, channel)
+        call = admit(request, link, channel=channel)
         return encode_result(request.id, await kernel.handle(call))
     except Refusal as exc:
         return refusal(request.id, exc)

@@ -54,7 +54,7 @@ class Streams:
 class Output:
     """Lines out, one write a turn of the loop; says when the other side is not reading."""
 
-    def __init__(self, fd: int, on_drained: Callable[[], None], on_lost: Callable[[], None]) -> None:
+    def __init__(self, fd: int, *, on_drained: Callable[[], None], on_lost: Callable[[], None]) -> None:
         self._fd = fd
         self._loop = asyncio.get_running_loop()
         self._parts: list[bytes] = []
@@ -163,7 +163,7 @@ class _InputProtocol(asyncio.Protocol):
 class _Session:
     """One serving of the standard streams: input, output and the connection between."""
 
-    def __init__(self, kernel: Kernel, streams: Streams, limits: Limits, max_in_flight: int) -> None:
+    def __init__(self, kernel: Kernel, streams: Streams, *, limits: Limits, max_in_flight: int) -> None:
         self._loop = asyncio.get_running_loop()
         self._streams = streams
         self._limits = limits
@@ -177,7 +177,7 @@ class _Session:
         self._reading = True
         self._stopped = False
         self.gate: asyncio.ReadTransport | None = None
-        self.output = Output(streams.writer, self._regulate, self.ended)
+        self.output = Output(streams.writer, on_drained=self._regulate, on_lost=self.ended)
         self.connection = ServerConnection(
             kernel,
             self.output.write,
@@ -290,7 +290,9 @@ async def serve_stdio(
 
     At the end of the input, answers that are owed are finished for at most `drain` seconds.
     """
-    session = _Session(kernel, Streams.claim() if streams is None else streams, limits, max_in_flight)
+    session = _Session(
+        kernel, Streams.claim() if streams is None else streams, limits=limits, max_in_flight=max_in_flight
+    )
     await session.run(drain)
 
 
