@@ -7,9 +7,10 @@ and values.
 
 from __future__ import annotations
 
+import re
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated, Any, Final, Literal, NamedTuple, Union, get_args, get_origin
 
 from msgspec import Meta
@@ -19,14 +20,15 @@ from dragoman.schema.callables import MISSING
 
 _CONSTRAINTS: Final = ("gt", "ge", "lt", "le", "multiple_of", "pattern", "min_length", "max_length")
 _UNIONS: Final = (Union, types.UnionType)
+_FLAGS: Final = re.compile(r"\(\?[aiLmsux]")
 
 
 class Reading(NamedTuple):
-    """An annotation as the decoder needs it, and what was written beside it."""
+    """An annotation taken apart."""
 
     type: Any
     """The type with `msgspec.Meta` as its only metadata."""
-    original: Any
+    written: Any
     """The type as it was written, for the library that wrote it."""
     alias: str | None
     default: Any
@@ -55,19 +57,62 @@ def read_annotation(annotation: Any, default: Any = MISSING) -> Reading:
 
 def normalise(annotation: Any) -> Any:
     """The same type with every known metadata as `msgspec.Meta`, at any depth."""
+    return _rewrite(annotation, _metas)
+
+
+def anchored(annotation: Any) -> Any:
+    """The same type with patterns that mean to `re` what they mean in JSON Schema.
+
+    There `$` is the very end of the text and `\\d` and `\\w` are ASCII (ECMA-262); to `re`, `$` also
+    stands before a newline at the end.
+    """
+    return _rewrite(annotation, _anchored_metas)
+
+
+def _rewrite(annotation: Any, metas: Callable[[tuple[Any, ...]], Iterable[Meta]]) -> Any:
     metadata = getattr(annotation, "__metadata__", None)
     if metadata is not None:
-        metas = tuple(_metas(metadata))
-        inner = normalise(annotation.__origin__)
-        return Annotated[(inner, *metas)] if metas else inner
+        found = tuple(metas(metadata))
+        inner = _rewrite(annotation.__origin__, metas)
+        if inner is annotation.__origin__ and found == metadata:
+            return annotation
+        return Annotated[(inner, *found)] if found else inner
     arguments = get_args(annotation)
     origin = get_origin(annotation)
     if not arguments or origin is Literal or origin is None:
         return annotation
-    rewritten = tuple(item if isinstance(item, list) else normalise(item) for item in arguments)
+    rewritten = tuple(item if isinstance(item, list) else _rewrite(item, metas) for item in arguments)
     if all(new is old for new, old in zip(rewritten, arguments, strict=True)):
         return annotation
-    return Union[rewritten] if origin in _UNIONS else origin[rewritten]  # noqa: UP007  a tuple of members
+    return Union[rewritten] if origin in _UNIONS else origin[rewritten]
+
+
+def _anchored_metas(metadata: tuple[Any, ...]) -> Iterator[Meta]:
+    for item in metadata:
+        pattern = _ecma(item.pattern) if isinstance(item, Meta) and item.pattern is not None else None
+        if pattern is None:
+            yield item
+        else:
+            kept = {name: getattr(item, name) for name in _CONSTRAINTS}
+            yield Meta(**{**kept, "pattern": pattern})
+
+
+def _ecma(pattern: str) -> str | None:
+    """The pattern for `re`, or None if it is the same."""
+    if _FLAGS.match(pattern):
+        return None  # written for `re`
+    out: list[str] = []
+    escaped = in_class = False
+    for character in pattern:
+        ends = character == "$" and not escaped and not in_class
+        out.append(r"\Z" if ends else character)
+        if not escaped:
+            in_class = (in_class or character == "[") and character != "]"
+        escaped = character == "\\" and not escaped
+    translated = "".join(out)
+    if translated == pattern and "\\" not in pattern:
+        return None
+    return f"(?a){translated}"
 
 
 def bare(annotation: Any) -> Any:
@@ -110,6 +155,16 @@ def _alias(field: Any) -> str | None:
     if alias is None or isinstance(alias, str):
         return alias
     raise UsageError(f"alias {alias!r} is not one name: an argument has exactly one name on the wire")
+
+
+def documentation(annotation: Any) -> dict[str, Any]:
+    """What the outermost metadata says for the reader of a schema: title, description, examples, extras."""
+    said: dict[str, Any] = {}
+    for meta in _metas(_outer(annotation)):
+        pairs = {"title": meta.title, "description": meta.description, "examples": meta.examples}
+        said.update((name, value) for name, value in pairs.items() if value is not None)
+        said.update(meta.extra_json_schema or {})
+    return said
 
 
 def _metas(metadata: tuple[Any, ...]) -> Iterator[Meta]:

@@ -157,3 +157,34 @@ def _enclosing(function: types.FunctionType) -> dict[str, Any]:
         except ValueError:  # the enclosing function has not assigned it yet
             continue
     return names
+
+
+def settle(annotations: list[Any], function: Callable[..., Any]) -> None:
+    """Resolve, in place, the postponed annotations of classes that were defined inside a function.
+
+    Their names live in frames, where nobody but the caller of `reflect` can look, and only now.
+    Raises `UsageError` for one that does not resolve.
+    """
+    inner, _, _ = _unwrap(function)
+    names = _enclosing(inner)
+    seen: set[int] = set()
+    waiting = list(annotations)
+    while waiting:
+        item = waiting.pop()
+        if id(item) in seen:
+            continue
+        seen.add(id(item))
+        waiting.extend(getattr(item, "__args__", ()))
+        waiting.extend(part for part in (getattr(item, "__origin__", None),) if part is not None)
+        if isinstance(item, type) and "<locals>" in item.__qualname__:
+            waiting.extend(_settle_class(item, names))
+
+
+def _settle_class(cls: type, names: dict[str, Any]) -> list[Any]:
+    own = cls.__dict__.get("__annotations__", {})
+    try:
+        hints = get_type_hints(cls, localns=names, include_extras=True)
+    except NameError as error:
+        raise UsageError(f"an annotation of {cls.__qualname__} does not resolve: {error}") from error
+    own.update((name, hints[name]) for name in own)
+    return list(hints.values())

@@ -1,36 +1,98 @@
-"""Find every fault of a value that a schema refuses, and word it for a reader who must correct it.
+"""Why arguments were refused: every fault by the schema, and the decoder's own words if there is none.
 
-It runs only after something was refused, so it may be slow; it refuses to know signatures.
+It runs only after a refusal, so it may be slow. It refuses to know functions.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
-from dragoman.schema.errors import SNIPPET, Fault
+from dragoman.errors import UsageError
+from dragoman.schema.errors import Fault, SchemaError
+from dragoman.schema.validate import Validator
+from dragoman.schema.wording import field_path, snippet, unknown_field
 
-_MESSAGE = re.compile(r"^(?P<text>.*?)(?: - at `\$\.?(?P<path>.*)`)?$", re.S)
-_EXPECTED = re.compile(r"^Expected (?P<expected>.*), got (?P<received>.*)$", re.S)
+_MESSAGE: Final = re.compile(r"^(?P<text>.*?)(?: - at `(?:key in )?\$(?P<path>.*)`)?$", re.S)
+_EXPECTED: Final = re.compile(r"^Expected (?P<expected>.*?)(?:, got (?P<received>.*))?$", re.S)
+_FIELD: Final = re.compile(r"^Object (?P<what>missing required|contains unknown) field `(?P<name>.*)`$")
+_STEP: Final = re.compile(r"\.(?P<name>[^.\[]+)|\[(?P<index>\d+|\.\.\.)\]")
+_ABSENT: Final[Any] = object()
 
 
-def snippet(value: Any) -> str:
-    """`value` as JSON, cut at 200 characters."""
+def explain(schema: dict[str, Any] | bool, arguments: Any) -> tuple[Fault, ...]:
+    """Every fault of `arguments` (JSON's builtins) by `schema`; empty if there is none.
+
+    Formats are looked at only when nothing else is wrong: a decoder may accept more than the
+    format says (a date and time without an offset).
+    """
+    return _by_schema(Validator(schema), arguments)
+
+
+def explain_refusal(validator: Validator, source: Any, error: Exception) -> tuple[Fault, ...]:
+    """Why the JSON text `source` was refused with `error`; never empty."""
     try:
-        text = msgspec.json.encode(value).decode()
-    except (TypeError, ValueError, RecursionError):
-        text = repr(value)
-    return text if len(text) <= SNIPPET else text[: SNIPPET - 1] + "…"
+        value = msgspec.json.decode(source)
+    except (ValueError, RecursionError) as fault:
+        return (Fault(field="", expected="valid JSON in UTF-8", received=str(fault)),)
+    try:
+        found = _by_schema(validator, value)
+    except (SchemaError, UsageError):  # no engine, or a hand-made part of the schema that it refuses
+        found = ()
+    return found or _by_pydantic(error) or (_by_message(str(error), value),)
 
 
-def faults_of(schema: dict[str, Any], source: Any, error: Exception) -> tuple[Fault, ...]:
-    """Why `source` (JSON text) was refused with `error`."""
-    del schema, source
-    match = _MESSAGE.match(str(error))
-    text, path = (match["text"], match["path"] or "") if match else (str(error), "")
-    parts = _EXPECTED.match(text)
-    if parts:
-        return (Fault(field=path, expected=parts["expected"], received=parts["received"]),)
-    return (Fault(field=path, expected=text, received="something else"),)
+def _by_schema(validator: Validator, value: Any) -> tuple[Fault, ...]:
+    return validator.errors(value) or validator.errors(value, formats=True)
+
+
+def _by_pydantic(error: Exception) -> tuple[Fault, ...]:
+    errors = getattr(error.__cause__ or error, "errors", None)
+    if not callable(errors):
+        return ()
+    return tuple(
+        Fault(field=field_path(item["loc"]), expected=item["msg"], received=snippet(item.get("input")))
+        for item in errors()
+    )
+
+
+def _by_message(message: str, value: Any) -> Fault:
+    """The fault in a message of msgspec, with the value that it is about looked up."""
+    match = _MESSAGE.match(message)
+    text, steps = (match["text"], _steps(match["path"] or "")) if match else (message, [])
+    field = _FIELD.match(text)
+    here = _lookup(value, steps)
+    if field is not None and field["what"].startswith("missing"):
+        return Fault(field=field_path([*steps, field["name"]]), expected="a value", received="nothing")
+    if field is not None:
+        inner = here.get(field["name"]) if isinstance(here, dict) else None
+        return unknown_field(steps, field["name"], inner, (), "")
+    expected = _EXPECTED.match(text)
+    received = snippet(here) if here is not _ABSENT else (expected and expected["received"]) or "something else"
+    return Fault(
+        field=field_path(steps),
+        expected=expected["expected"].replace("`", "") if expected else f"a value that can be read ({text})",
+        received=received,
+    )
+
+
+def _steps(path: str) -> list[str | int]:
+    steps: list[str | int] = []
+    for match in _STEP.finditer(path):
+        index = match["index"]
+        if index is None:
+            steps.append(match["name"])
+        else:
+            steps.append(int(index) if index.isdigit() else index)
+    return steps
+
+
+def _lookup(value: Any, steps: list[str | int]) -> Any:
+    for step in steps:
+        try:
+            value = value[step]
+        except (LookupError, TypeError):
+            return _ABSENT
+    return value

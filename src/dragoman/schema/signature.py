@@ -7,32 +7,56 @@ know what calls the function and what becomes of the result.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from decimal import Decimal
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import asdict
 
 from dragoman.errors import UsageError
-from dragoman.schema.annotations import Reading, is_instance_type, read_annotation
-from dragoman.schema.callables import MISSING, Parameter, Shape, read_callable
+from dragoman.schema.annotations import anchored, documentation, is_instance_type, read_annotation
+from dragoman.schema.callables import MISSING, Parameter, Shape, read_callable, settle
 from dragoman.schema.docstring import read_docstring
 from dragoman.schema.errors import ArgumentError
-from dragoman.schema.explain import faults_of
+from dragoman.schema.explain import explain_refusal
+from dragoman.schema.foreign import Adapter, adapter_for, decode_hook, encode_hook, schema_hook
+from dragoman.schema.output import Output, read_output
+from dragoman.schema.render import Rendering, with_default
+from dragoman.schema.validate import Validator
 
-_MISSING = MISSING
+Read = Callable[[Any], dict[str, Any]]
+
+_RAW_OBJECT: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_EXACT_NUMBERS: Final = msgspec.json.Encoder(decimal_format="number")
+_REFUSALS: Final = (msgspec.DecodeError, ValueError, RecursionError)  # msgspec's, pydantic's, too deep
+_LONGEST_INTEGER: Final = 400  # digits: beyond any float, far below what would cost memory
 
 
-class Argument(msgspec.Struct, frozen=True, kw_only=True):
-    """One argument: `name` in Python, `wire` on the wire."""
+class Argument(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """One argument: `name` in Python, `wire` on the wire.
+
+    `type` is what msgspec decodes; with an `adapter`, pydantic decodes instead.
+    """
 
     name: str
     wire: str
-    reading: Reading
-    description: str | None
+    type: Any
+    default: Any = MISSING
+    factory: Callable[[], Any] | None = None
+    adapter: Adapter | None = None
+    documentation: dict[str, Any]
+
+    @property
+    def required(self) -> bool:
+        return self.default is MISSING and self.factory is None
 
 
 class Signature(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """What a tool takes and gives, ready for the hot path."""
+    """What a tool takes and gives, ready for the hot path.
+
+    `input_schema` is a JSON Schema 2020-12 object without `$schema`; `context` names the parameter
+    that takes a context object, `injected` those that something else supplies.
+    """
 
     name: str
     function: Callable[..., Any]
@@ -41,11 +65,22 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     description: str
     """The docstring without the parts that describe parameters; may be empty."""
     input_schema: dict[str, Any]
-    output_schema: dict[str, Any] | None
-    wraps_result: bool
+    output: Output | None
     context: str | None
     injected: tuple[str, ...]
-    read: Callable[[Any], dict[str, Any]]
+    read: Read
+    validator: Validator
+    """Of `input_schema`, compiled when it is first used."""
+
+    @property
+    def output_schema(self) -> dict[str, Any] | None:
+        """The schema of structured content; None if the tool gives none."""
+        return None if self.output is None else self.output.schema
+
+    @property
+    def wraps_result(self) -> bool:
+        """Whether structured content is `{"result": value}`, because the value is no JSON object."""
+        return self.output is not None and self.output.wraps
 
     def decode(self, arguments: bytes | msgspec.Raw) -> dict[str, Any]:
         """Keyword arguments for `function`, without the context and the injected ones.
@@ -54,11 +89,18 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         """
         try:
             return self.read(arguments)
-        except (msgspec.DecodeError, RecursionError) as error:
-            return self._second_look(arguments, error)
+        except _REFUSALS as error:
+            return self._decode_exactly(arguments, error)
 
-    def _second_look(self, arguments: bytes | msgspec.Raw, error: Exception) -> dict[str, Any]:
-        raise ArgumentError(faults_of(self.input_schema, arguments, error), self.name) from None
+    def _decode_exactly(self, arguments: bytes | msgspec.Raw, error: Exception) -> dict[str, Any]:
+        """Once more with `5.0` read as the integer that it is in JSON Schema."""
+        rewritten = _with_integers(arguments)
+        if rewritten is not None:
+            try:
+                return self.read(rewritten)
+            except _REFUSALS as second:
+                error = second
+        raise ArgumentError(explain_refusal(self.validator, arguments, error), self.name) from None
 
 
 def reflect(
@@ -66,53 +108,91 @@ def reflect(
     *,
     context_types: tuple[type, ...] = (),
     injected: Callable[[Any], bool] | None = None,
+    content_types: tuple[type, ...] = (),
     name: str | None = None,
 ) -> Signature:
     """Read `function` once: schemas, decoder, and the parameter that takes a context object.
 
     A parameter is the context if its annotation names one of `context_types`, also inside
     `Optional` and `Annotated`. `injected` is asked with each annotation and each default; a
-    parameter it claims is no argument. `name` is used in error texts instead of the function's.
+    parameter it claims is no argument. A result of one of `content_types` (beside the content
+    blocks of the model) is not structured. `name` is used in texts instead of the function's.
 
     Raises `UsageError` for a signature that cannot be called with a JSON object.
     """
     shape = read_callable(function, {cls.__name__: cls for cls in context_types})
     name = name or shape.name
+    context, given, parameters = _sort(name, shape, context_types, injected)
+    text, described = read_docstring(shape.doc)
+    arguments = [_argument(name, parameter, described) for parameter in parameters]
+    _check_names(name, arguments)
+    extra = shape.extra if shape.extra is MISSING else read_annotation(shape.extra).type
+    taken = frozenset(parameter.name for parameter in shape.parameters)
+    try:
+        read, schema = _reading(name, arguments, extra, taken)
+        output = read_output(shape.returns, content_types)
+    except NameError:
+        # A class defined inside a function, with postponed annotations.
+        settle([*(argument.type for argument in arguments), extra, shape.returns], function)
+        read, schema = _reading(name, arguments, extra, taken)
+        output = read_output(shape.returns, content_types)
+    return Signature(
+        name=name,
+        function=_callable(function, shape),
+        description=text,
+        input_schema=schema,
+        output=output,
+        context=context,
+        injected=given,
+        read=read,
+        validator=Validator(schema),
+    )
+
+
+def _sort(
+    name: str, shape: Shape, context_types: tuple[type, ...], injected: Callable[[Any], bool] | None
+) -> tuple[str | None, tuple[str, ...], list[Parameter]]:
+    """The context, the injected parameters, and those that are arguments."""
     context: str | None = None
     given: list[str] = []
     parameters: list[Parameter] = []
     for parameter in shape.parameters:
         if is_instance_type(parameter.annotation, context_types):
             if context is not None:
-                raise UsageError(f"{name}() takes two contexts: {context} and {parameter.name}")
+                raise UsageError(f"{name}() takes two contexts, {context} and {parameter.name}: one is enough")
             context = parameter.name
         elif injected is not None and (injected(parameter.annotation) or injected(parameter.default)):
             given.append(parameter.name)
         else:
             parameters.append(parameter)
-    text, described = read_docstring(shape.doc)
-    arguments = [_argument(parameter, described) for parameter in parameters]
-    return Signature(
-        name=name,
-        function=_callable(function, shape),
-        description=text,
-        input_schema=_input_schema(arguments, shape),
-        output_schema=None,
-        wraps_result=False,
-        context=context,
-        injected=tuple(given),
-        read=_reader(name, arguments),
-    )
+    return context, tuple(given), parameters
 
 
-def _argument(parameter: Parameter, described: dict[str, str]) -> Argument:
+def _argument(function: str, parameter: Parameter, described: dict[str, str]) -> Argument:
     reading = read_annotation(parameter.annotation, parameter.default)
+    adapter = adapter_for(reading.written, f"{function}({parameter.name})")
+    said = documentation(reading.written) if adapter is not None else {}
+    if described.get(parameter.name) and "description" not in documentation(reading.written):
+        said["description"] = described[parameter.name]
     return Argument(
         name=parameter.name,
         wire=reading.alias or parameter.name,
-        reading=reading,
-        description=described.get(parameter.name),
+        type=reading.type,
+        default=reading.default,
+        factory=reading.factory,
+        adapter=adapter,
+        documentation=said,
     )
+
+
+def _check_names(function: str, arguments: list[Argument]) -> None:
+    seen: dict[str, str] = {}
+    for argument in arguments:
+        if argument.wire in seen:
+            raise UsageError(
+                f"{function}(): {seen[argument.wire]} and {argument.name} both have the name {argument.wire!r}"
+            )
+        seen[argument.wire] = argument.name
 
 
 def _callable(function: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
@@ -126,41 +206,140 @@ def _callable(function: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
     return by_position
 
 
-def _reader(name: str, arguments: list[Argument]) -> Callable[[Any], dict[str, Any]]:
-    fields = [_field(argument) for argument in arguments]
-    renamed = {argument.name: argument.wire for argument in arguments}
-    struct = msgspec.defstruct(name, fields, kw_only=True, forbid_unknown_fields=True, rename=renamed)
-    decode = msgspec.json.Decoder(struct).decode
-    return lambda source: asdict(decode(source))
+def _reading(
+    name: str, arguments: list[Argument], extra: Any, taken: frozenset[str]
+) -> tuple[Read, dict[str, Any]]:
+    """The decoder of the arguments and their schema, from the same types."""
+    try:
+        return _reader(arguments, extra, taken), _input_schema(arguments, extra)
+    except TypeError as error:
+        raise _unreadable(name, arguments, error) from error
+
+
+def _reader(arguments: list[Argument], extra: Any, taken: frozenset[str]) -> Read:
+    """One typed decode, and more only where a signature asks for more."""
+    struct = msgspec.defstruct(
+        "Arguments",
+        [_field(argument) for argument in arguments],
+        kw_only=True,
+        forbid_unknown_fields=True,
+        rename={argument.name: argument.wire for argument in arguments},
+    )
+    decode = msgspec.json.Decoder(struct, dec_hook=decode_hook).decode
+
+    def read(source: Any) -> dict[str, Any]:
+        return asdict(decode(source))
+
+    adapters = {argument.name: argument.adapter for argument in arguments if argument.adapter is not None}
+    typed = _adapted(read, adapters) if adapters else read
+    if extra is MISSING:
+        return typed
+    rest = msgspec.json.Decoder(dict[str, extra], dec_hook=decode_hook)
+    return _open(typed, rest, frozenset(argument.wire for argument in arguments), taken)
+
+
+def _adapted(read: Read, adapters: dict[str, Adapter]) -> Read:
+    def read_and_adapt(source: Any) -> dict[str, Any]:
+        keywords = read(source)
+        for name, adapter in adapters.items():
+            if isinstance(keywords[name], msgspec.Raw):
+                keywords[name] = adapter.decode(keywords[name])
+        return keywords
+
+    return read_and_adapt
+
+
+def _open(read: Read, rest: msgspec.json.Decoder[Any], wires: frozenset[str], taken: frozenset[str]) -> Read:
+    def read_with_rest(source: Any) -> dict[str, Any]:
+        members = _RAW_OBJECT.decode(source)
+        known = {wire: members.pop(wire) for wire in wires & members.keys()}
+        for name in taken & members.keys():
+            # The Python name of a renamed or supplied parameter: it must not reach it from outside.
+            raise msgspec.ValidationError(f"Object contains unknown field `{name}`")
+        return read(msgspec.json.encode(known)) | rest.decode(msgspec.json.encode(members))
+
+    return read_with_rest
 
 
 def _field(argument: Argument) -> Any:
-    reading = argument.reading
-    if reading.factory is not None:
-        return argument.name, reading.type, msgspec.field(default_factory=reading.factory)
-    if reading.default is _MISSING:
-        return argument.name, reading.type
-    return argument.name, reading.type, msgspec.field(default_factory=lambda: reading.default)
+    kind = anchored(argument.type) if argument.adapter is None else Any
+    if argument.adapter is not None:
+        kind = msgspec.Raw
+    if argument.required:
+        return argument.name, kind
+    factory = argument.factory or (lambda: argument.default)  # the object itself, as in Python
+    return argument.name, kind, msgspec.field(default_factory=factory)
 
 
-def _input_schema(arguments: list[Argument], shape: Shape) -> dict[str, Any]:
-    schemas, definitions = msgspec.json.schema_components([argument.reading.type for argument in arguments])
-    schema: dict[str, Any] = {"type": "object", "properties": {}}
-    required: list[str] = []
-    for argument, part in zip(arguments, schemas, strict=True):
-        schema["properties"][argument.wire] = part
-        if argument.description:
-            part.setdefault("description", argument.description)
-        if argument.reading.default is MISSING and argument.reading.factory is None:
-            required.append(argument.wire)
-        elif argument.reading.default is not MISSING:
+def _unreadable(function: str, arguments: list[Argument], error: Exception) -> UsageError:
+    """The fault of a signature, with the name of the parameter that is to blame."""
+    hint = "use a type that msgspec reads, or a pydantic model"
+    for argument in arguments:
+        if argument.adapter is None:
             try:
-                part["default"] = msgspec.to_builtins(argument.reading.default, str_keys=True)
-            except (TypeError, ValueError):
-                pass
+                Rendering([argument.type], hook=schema_hook("input"))
+            except TypeError as found:
+                return UsageError(f"{function}(): {argument.name} has a type that JSON cannot give: {found}", hint=hint)
+    return UsageError(f"{function}(): the arguments have a type that JSON cannot give: {error}", hint=hint)
+
+
+def _input_schema(arguments: list[Argument], extra: Any) -> dict[str, Any]:
+    plain = [argument.type for argument in arguments if argument.adapter is None]
+    if extra is not MISSING:
+        plain.append(extra)
+    rendering = Rendering(plain, hook=schema_hook("input"))
+    schemas = iter(rendering.schemas)
+    properties: dict[str, Any] = {}
+    for argument in arguments:
+        adapter = argument.adapter
+        part = next(schemas) if adapter is None else rendering.adopt(adapter.schema("input"))
+        part = {**part, **argument.documentation}
+        properties[argument.wire] = _publish_default(part, argument)
+    schema: dict[str, Any] = {"type": "object", "properties": properties}
+    required = [argument.wire for argument in arguments if argument.required]
     if required:
         schema["required"] = required
-    schema["additionalProperties"] = False
-    if definitions:
-        schema["$defs"] = definitions
+    schema["additionalProperties"] = False if extra is MISSING else next(schemas) or True
+    if rendering.definitions:
+        schema["$defs"] = rendering.definitions
     return schema
+
+
+def _publish_default(schema: dict[str, Any], argument: Argument) -> dict[str, Any]:
+    """The schema with the default, if a caller could send it: `None` for an `int` is not sayable."""
+    default = argument.default
+    if default is MISSING:
+        return schema
+    if argument.adapter is not None:
+        try:
+            default = argument.adapter.plain(default)
+            argument.adapter.decode(msgspec.json.encode(default))
+        except (TypeError, ValueError):
+            return schema
+        return with_default(schema, default)
+    published = with_default(schema, default, encode_hook)
+    if "default" in published:
+        try:
+            msgspec.convert(published["default"], argument.type, dec_hook=decode_hook)
+        except (TypeError, ValueError):
+            return schema
+    return published
+
+
+def _with_integers(source: Any) -> bytes | None:
+    """The same JSON with every number of integral value written as an integer; None if there is none."""
+    found = False
+
+    def read(text: str) -> Any:
+        nonlocal found
+        number = Decimal(text)
+        if number.adjusted() < _LONGEST_INTEGER and number == number.to_integral_value():
+            found = True
+            return int(number)
+        return number
+
+    try:
+        value = msgspec.json.Decoder(float_hook=read).decode(source)
+        return _EXACT_NUMBERS.encode(value) if found else None
+    except (ValueError, ArithmeticError, RecursionError):
+        return None
