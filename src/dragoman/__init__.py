@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from dragoman.version import VERSION as __version__
 
 if TYPE_CHECKING:
+    from msgspec import Meta
+
     from dragoman.client import Client, SyncClient
     from dragoman.errors import (
         ClosedError,
@@ -32,17 +34,19 @@ if TYPE_CHECKING:
         EmbeddedResource,
         Icon,
         ImageContent,
+        InputRequiredResult,
         ResourceLink,
         TextContent,
         Tool,
         ToolAnnotations,
     )
-    from dragoman.server import Context, Server
+    from dragoman.server import Audio, Context, File, Image, Server
 
 # Name -> the module that has it. A new public name is one line here and one import above; a test
 # holds the two and `__all__` together.
 _HOMES = {
     "Annotations": "dragoman.model",
+    "Audio": "dragoman.server",
     "AudioContent": "dragoman.model",
     "CallToolResult": "dragoman.model",
     "Client": "dragoman.client",
@@ -52,9 +56,13 @@ _HOMES = {
     "DeadlineError": "dragoman.errors",
     "DragomanError": "dragoman.errors",
     "EmbeddedResource": "dragoman.model",
+    "File": "dragoman.server",
     "Icon": "dragoman.model",
+    "Image": "dragoman.server",
     "ImageContent": "dragoman.model",
+    "InputRequiredResult": "dragoman.model",
     "LocalError": "dragoman.errors",
+    "Meta": "msgspec",
     "NegotiationError": "dragoman.errors",
     "PeerFault": "dragoman.errors",
     "Refusal": "dragoman.errors",
@@ -71,6 +79,7 @@ _HOMES = {
 
 __all__ = [
     "Annotations",
+    "Audio",
     "AudioContent",
     "CallToolResult",
     "Client",
@@ -80,9 +89,13 @@ __all__ = [
     "DeadlineError",
     "DragomanError",
     "EmbeddedResource",
+    "File",
     "Icon",
+    "Image",
     "ImageContent",
+    "InputRequiredResult",
     "LocalError",
+    "Meta",
     "NegotiationError",
     "PeerFault",
     "Refusal",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -17,10 +18,105 @@ from dragoman.model import (
     ResourceLink,
     TextContent,
 )
-from dragoman.schema.output import Output
+from dragoman.schema.errors import OutputError
+from dragoman.schema.output import Output, encode_value
 from dragoman.schema.signature import Signature
 from dragoman.schema.validate import Validator
 from dragoman.server.media import Audio, File, Image
 
-_BLOCKS = (TextContent, ImageContent, AudioContent, ResourceLink, EmbeddedResource)
-_MEDIA = (Image, Audio, File)
+_BLOCKS = frozenset({TextContent, ImageContent, AudioContent, ResourceLink, EmbeddedResource})
+MEDIA = (Image, Audio, File)
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """How one tool's values become results.
+
+    `schema` is what the list publishes; `check` holds a result against a schema that the author
+    wrote by hand, since such a schema says nothing about the function's types.
+    """
+
+    output: Output | None
+    schema: dict[str, Any] | None
+    check: Validator | None = None
+
+    @staticmethod
+    def of_signature(signature: Signature, written: Mapping[str, Any] | Literal[False] | None) -> Results:
+        """By the signature's return annotation, or by the schema the author wrote; False for none."""
+        if written is None:
+            return Results(signature.output, signature.output_schema)
+        if written is False:
+            return Results(None, None)
+        schema = dict(written)
+        return Results(None, schema, Validator(schema))
+
+    def of(self, value: Any) -> CallToolResult:
+        """The result for `value`.
+
+        Raises:
+            OutputError: it cannot be written as JSON, or is not what the tool's schema promises.
+        """
+        if isinstance(value, CallToolResult):
+            return self._whole(value)
+        content = _content(value)
+        if content is not None:
+            return CallToolResult(content=content)
+        output = self.output
+        if output is not None:
+            if output.wraps and type(value) is output.exact:
+                structured = {"result": value}
+            else:
+                structured = output.structured(value)
+            plain = structured["result"] if output.wraps else structured
+            return CallToolResult(content=[TextContent(text=_text(plain))], structured_content=structured)
+        if value is None:
+            return CallToolResult(content=[])
+        plain = _builtins(value)
+        result = CallToolResult(content=[TextContent(text=_text(plain))])
+        if self.check is not None:
+            result.structured_content = plain
+            self._conform(plain)
+        return result
+
+    def _whole(self, result: CallToolResult) -> CallToolResult:
+        if result.structured_content is not UNSET and not result.is_error:
+            result.structured_content = _builtins(result.structured_content)
+            self._conform(result.structured_content)
+            if self.output is not None:
+                self.output.check(result.structured_content)
+        return result
+
+    def _conform(self, structured: Any) -> None:
+        faults = () if self.check is None else self.check.errors(structured)
+        if faults:
+            raise OutputError(
+                f"expected {faults[0].expected}, returned {faults[0].received}", faults[0].field
+            )
+
+
+def _builtins(value: Any) -> Any:
+    """What JSON says of `value`; raises OutputError for what it cannot say."""
+    return msgspec.json.decode(encode_value(value))
+
+
+def _text(plain: Any) -> str:
+    return plain if type(plain) is str else msgspec.json.encode(plain).decode()
+
+
+def _content(value: Any) -> list[ContentBlock] | None:
+    """The content blocks that `value` is or holds; None for a value that is data."""
+    block = _block(value)
+    if block is not None:
+        return [block]
+    if type(value) not in {list, tuple} or not value:
+        return None
+    blocks = [TextContent(text=item) if type(item) is str else _block(item) for item in value]
+    if all(type(item) is str for item in value) or any(item is None for item in blocks):
+        return None
+    return [item for item in blocks if item is not None]
+
+
+def _block(value: Any) -> ContentBlock | None:
+    if type(value) in _BLOCKS:
+        return value  # type: ignore[no-any-return]  # one of the five, as was just looked up
+    return value.content() if isinstance(value, MEDIA) else None

@@ -18,7 +18,7 @@ from dragoman.transports.stdio import run_stdio
 from dragoman.version import VERSION
 
 if TYPE_CHECKING:
-    from dragoman.transports.asgi import HttpApp, HttpOptions
+    from dragoman.transports.asgi import HttpApp
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -24,7 +24,7 @@ from dragoman.schema.parameters import HeaderParameter, header_parameters
 from dragoman.schema.signature import Signature, reflect
 from dragoman.schema.validate import Validator
 from dragoman.server.context import Context
-from dragoman.server.results import Results
+from dragoman.server.results import MEDIA, Results
 
 log = logging.getLogger("dragoman.server")
 
@@ -147,7 +147,7 @@ def build(function: Function, options: ToolOptions, *, protocol_errors: bool = F
         UsageError: a signature, a name or an option that cannot be.
     """
     given = options.get("name")
-    signature = reflect(function, context_types=(Context,), name=given)
+    signature = reflect(function, context_types=(Context,), content_types=MEDIA, name=given)
     name = given or signature.name
     if not name or name == "<lambda>":
         raise UsageError("a tool needs a name: @server.tool(name=...)")
@@ -173,14 +173,10 @@ def build(function: Function, options: ToolOptions, *, protocol_errors: bool = F
         results=results,
         invoke=_invoker(signature.function, inline=options.get("inline", False)),
         decode=decode,
-        headers=_headers(input_schema),
+        headers=header_parameters(input_schema),
         timeout=options.get("timeout"),
         protocol_errors=protocol_errors,
     )
-
-
-def _headers(schema: dict[str, Any]) -> tuple[HeaderParameter, ...]:
-    return header_parameters(schema)
 
 
 def _annotations(given: ToolAnnotations | Mapping[str, Any] | None) -> ToolAnnotations | msgspec.UnsetType:
