@@ -31,6 +31,7 @@ MANY_POSITIONAL = {
     "dragoman.jsonrpc.message:encode_request": "the order of a message on the wire",
     "dragoman.jsonrpc.message:encode_error": "the order of a message on the wire",
     "dragoman.jsonrpc.peer:Peer.refuse": "the order of a message on the wire",
+    "dragoman.transports.stream:serve_stream": "reader and writer, as asyncio hands them to a server",
     "dragoman.server.context:Context.report_progress": "the order that handlers of other servers know",
 }
 

@@ -25,6 +25,7 @@ from dragoman.jsonrpc.envelope import (
 )
 
 _decode_members: Final = msgspec.json.Decoder(dict[str, Raw]).decode
+_decode_raw: Final = msgspec.json.Decoder(Raw).decode
 _decode_id: Final = msgspec.json.Decoder(int | float | str | None).decode
 _decode_error: Final = msgspec.json.Decoder(ErrorObject).decode
 _decode_text: Final = msgspec.json.Decoder(str).decode
@@ -36,7 +37,8 @@ _HEAD: Final = 4096
 def explain(data: bytes | Raw) -> Invalid:
     """Say what is wrong with one message (not a batch) that did not decode as an envelope."""
     try:
-        members = _decode_members(data)
+        # The wrong type is seen before the rest is read: see first whether all of it is JSON.
+        members = _decode_members(_decode_raw(data))
     except msgspec.ValidationError:
         return misshapen(UNSET, f"message: expected an object, received {kind(data)}")
     except (msgspec.DecodeError, RecursionError) as error:

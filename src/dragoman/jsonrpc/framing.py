@@ -44,11 +44,26 @@ class Truncated(msgspec.Struct, frozen=True, gc=False):
 Frame: TypeAlias = bytes | TooLong | BadHeader | Truncated
 
 
+def encode_line(payload: bytes) -> bytes:
+    """The payload as a line. Raises ValueError if it holds a line feed: that would be two messages."""
+    position = payload.find(b"\n")
+    if position >= 0:
+        raise ValueError(f"frame: expected one line, received a line feed (byte {position})")
+    return payload + b"\n"
+
+
+def encode_content_length(payload: bytes) -> bytes:
+    """The payload behind its header; the length is in bytes."""
+    return b"Content-Length: %d\r\n\r\n%b" % (len(payload), payload)
+
+
 class Lines:
     """Newline-delimited frames: a line ends at LF, loses one CR before it, and may not be blank.
 
     U+2028, U+0085 and a lone CR end no line. A frame is at most `max_bytes` long, line end apart.
     """
+
+    encode = staticmethod(encode_line)
 
     __slots__ = ("_max", "_parts", "_size", "_skipping")
 
@@ -126,6 +141,8 @@ class ContentLength:
     After a block that does not give the length, everything up to the next `Content-Length` line is
     passed over.
     """
+
+    encode = staticmethod(encode_content_length)
 
     __slots__ = ("_header", "_max", "_need", "_parts", "_searching", "_size")
 
@@ -239,16 +256,3 @@ def _length(block: bytes) -> int | str:
 
 def _quoted(text: bytes) -> str:
     return '"' + text[:60].decode("ascii", "backslashreplace").strip() + '"'
-
-
-def encode_line(payload: bytes) -> bytes:
-    """The payload as a line. Raises ValueError if it holds a line feed: that would be two messages."""
-    position = payload.find(b"\n")
-    if position >= 0:
-        raise ValueError(f"frame: expected one line, received a line feed (byte {position})")
-    return payload + b"\n"
-
-
-def encode_content_length(payload: bytes) -> bytes:
-    """The payload behind its header; the length is in bytes."""
-    return b"Content-Length: %d\r\n\r\n%b" % (len(payload), payload)

@@ -218,7 +218,11 @@ def encode_notification(method: str, params: Any = UNSET) -> bytes:
 
 
 def encode_result(id: Id, result: Any) -> bytes:  # noqa: A002 - the member's own name
-    """One line of JSON for an answer. Raises TypeError where msgspec cannot encode `result`."""
+    """One line of JSON for an answer. Raises what msgspec raises for a value that is no JSON.
+
+    That is TypeError for most, UnicodeEncodeError for half a surrogate pair, RecursionError for a
+    value that contains itself.
+    """
     return _one_line(_encode(_Result(id, result)))
 
 

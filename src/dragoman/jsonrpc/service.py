@@ -165,7 +165,7 @@ class Service:
         if not isinstance(outcome, Fault):
             try:
                 return peer.respond(request.id, outcome)
-            except (TypeError, ValueError) as error:
+            except Exception as error:  # noqa: BLE001 - a value that is no JSON, by whatever way it fails
                 outcome = self.fault(error)
         return peer.refuse(request.id, outcome.code, outcome.message, outcome.data)
 

@@ -1,0 +1,98 @@
+"""File descriptors as asyncio streams: pipes, sockets, terminals, and regular files too.
+
+It also moves the process's standard streams out of reach of `print`, so that a program may serve on
+them. It refuses to know what the bytes mean.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+import sys
+from typing import Final
+
+from dragoman.jsonrpc.framing import Lines
+from dragoman.jsonrpc.service import Service
+from dragoman.transports.runner import Options
+from dragoman.transports.stream import Framing, Reader, Writer, serve_stream
+
+_STDIN: Final = 0
+_STDOUT: Final = 1
+_STDERR: Final = 2
+
+
+async def serve_stdio(service: Service, *, framing: Framing = Lines, options: Options | None = None) -> None:
+    """Serve on stdin and stdout until stdin ends; what the program prints goes to stderr."""
+    reader_fd, writer_fd = claim_stdio()
+    reader, writer = await open_fds(reader_fd, writer_fd)
+    await serve_stream(service, reader, writer, framing=framing, options=options)
+
+
+def claim_stdio() -> tuple[int, int]:
+    """Descriptors of what were stdin and stdout; 0 now reads nothing, 1 writes to stderr."""
+    reader, writer = os.dup(_STDIN), os.dup(_STDOUT)
+    os.dup2(_STDERR, _STDOUT)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, _STDIN)
+    os.close(nothing)
+    sys.stdout.flush()
+    return reader, writer
+
+
+async def open_fds(reader_fd: int, writer_fd: int) -> tuple[Reader, Writer]:
+    """A reader and a writer over two descriptors, which they own from here on."""
+    loop = asyncio.get_running_loop()
+    reader: Reader
+    writer: Writer
+    if _pollable(reader_fd):
+        stream = asyncio.StreamReader(limit=1 << 20)
+        await loop.connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(stream), os.fdopen(reader_fd, "rb", 0)
+        )
+        reader = stream
+    else:
+        reader = _FileReader(reader_fd)
+    if _pollable(writer_fd):
+        transport, protocol = await loop.connect_write_pipe(
+            lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), os.fdopen(writer_fd, "wb", 0)
+        )
+        writer = asyncio.StreamWriter(transport, protocol, None, loop)
+    else:
+        writer = _FileWriter(writer_fd)
+    return reader, writer
+
+
+def _pollable(fd: int) -> bool:
+    """Whether the loop can wait for it. A regular file is always ready, and /dev/null too."""
+    mode = os.fstat(fd).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(fd)
+
+
+class _FileReader:
+    def __init__(self, fd: int) -> None:
+        self._file = os.fdopen(fd, "rb", 0)
+
+    async def read(self, n: int, /) -> bytes:
+        await asyncio.sleep(0)  # a file is always ready: let what it started run on
+        data = self._file.read(n)
+        if not data:
+            self._file.close()
+        return data
+
+
+class _FileWriter:
+    def __init__(self, fd: int) -> None:
+        self._file = os.fdopen(fd, "wb")
+
+    def write(self, data: bytes, /) -> None:
+        self._file.write(data)
+
+    async def drain(self) -> None:
+        self._file.flush()
+
+    def close(self) -> None:
+        self._file.close()
+
+    async def wait_closed(self) -> None:
+        """Nothing: `close` has written everything."""
