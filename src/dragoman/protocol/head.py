@@ -14,15 +14,18 @@ import msgspec
 from msgspec import UNSET
 
 from dragoman.jsonrpc.message import INVALID_REQUEST
+from dragoman.protocol.origin import Denied
 
 Headers = Sequence[tuple[bytes, bytes]]
 JSON: Final = (b"content-type", b"application/json")
+_EXPOSED: Final = b"Mcp-Session-Id, WWW-Authenticate"
+_VERBS: Final = b"POST, GET, DELETE, OPTIONS"
 _USUAL: Final = (b"application/json, text/event-stream", b"text/event-stream, application/json")
 _NEVER: Final = re.compile(r"q\s*=\s*0(?:\.0*)?")
 
 
 class Head(msgspec.Struct, gc=False):
-    """A request's head: `fields` by lower-case name; `doubled` is an `Mcp-*` header that came twice, differing."""
+    """A request's head: `fields` by lower-case name; `doubled` is an `Mcp-*` header given twice."""
 
     verb: str
     fields: dict[bytes, bytes]
@@ -139,3 +142,39 @@ def fault(
 def not_allowed(verb: str, allow: str) -> Say:
     """The answer to a verb that the endpoint does not have (for this revision)."""
     return fault(405, f"{verb} is not allowed here; allowed: {allow}", headers=((b"allow", allow.encode()),))
+
+
+def denial(denied: Denied) -> Say:
+    """The answer to a Host or an Origin that is not allowed: what came, what would do, how to allow it."""
+    text = f"{denied.header} {denied.received!r} is not allowed here"
+    data = {"received": denied.received, "allowed": list(denied.allowed), "fix": denied.fix}
+    return fault(
+        denied.status, f"{text}; allowed: {', '.join(denied.allowed) or 'none'}. Fix: {denied.fix}", data=data
+    )
+
+
+# Web pages --------------------------------------------------------------------------------------------
+
+
+def cors(head: Head) -> list[tuple[bytes, bytes]]:
+    """What lets the page of an allowed origin read the response."""
+    return [
+        (b"access-control-allow-origin", head.fields[b"origin"]),
+        (b"access-control-expose-headers", _EXPOSED),
+        (b"vary", b"origin"),
+    ]
+
+
+def preflight(head: Head) -> list[tuple[bytes, bytes]]:
+    """What answers a browser that asks beforehand whether it may send a request (Fetch standard, CORS)."""
+    asked = head.fields.get(b"access-control-request-headers")
+    headers = [
+        (b"allow", _VERBS),
+        (b"access-control-allow-methods", _VERBS),
+        (b"access-control-max-age", b"600"),
+    ]
+    if asked is not None:
+        headers.append((b"access-control-allow-headers", asked))
+    if head.fields.get(b"access-control-request-private-network") == b"true":
+        headers.append((b"access-control-allow-private-network", b"true"))
+    return headers

@@ -50,7 +50,7 @@ _FIRST: Final = (
     "send `initialize` first and repeat the Mcp-Session-Id of its answer, or send MCP-Protocol-Version "
     f"and `_meta` for a revision without sessions ({', '.join(STATELESS)})"
 )
-_GONE: Final = "Session not found: it has ended, or this server never opened it; send `initialize` without Mcp-Session-Id"
+_GONE: Final = "Session not found: it has ended or was never open; send `initialize` without Mcp-Session-Id"
 _AGAIN: Final = (
     "Invalid request: this session has had its `initialize`; send it without Mcp-Session-Id for a new one"
 )

@@ -181,4 +181,4 @@ class Server:
         """The server as a plain ASGI app, to run alone or mount anywhere."""
         from dragoman.transports.asgi import HttpApp, HttpOptions
 
-        return HttpApp(self.kernel, path=path, options=HttpOptions(**options))
+        return HttpApp(self.kernel, path=path, options=HttpOptions(**options), name=self.name)

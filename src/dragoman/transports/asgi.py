@@ -1,0 +1,350 @@
+"""The Streamable HTTP server as a plain ASGI app, both shapes of the transport on one endpoint.
+
+It carries out what `protocol.http` decides: reads bodies, lets the kernel handle calls, keeps the
+sessions. It needs no lifespan, so it can be mounted anywhere: everything starts with the first
+request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from functools import partial
+
+import msgspec
+
+from dragoman.errors import Refusal
+from dragoman.jsonrpc.message import (
+    DEFAULT,
+    INTERNAL_ERROR,
+    Id,
+    Limits,
+    Notification,
+    Response,
+    decode,
+    encode_batch,
+    encode_error,
+    encode_result,
+)
+from dragoman.model import CancelledParams
+from dragoman.protocol.call import Call, Kernel
+from dragoman.protocol.head import Head, Say, check_post, cors, denial, fault, preflight, read_head, too_large
+from dragoman.protocol.http import SESSION, End, Hear, Serve, ServeBatch, Take, other_verb, post
+from dragoman.protocol.link import Link
+from dragoman.transports.asgi_exchange import CANCELLED, CLOSING, Exchange, Receive, Scope, Send, Stopped
+from dragoman.transports.asgi_options import HttpOptions
+from dragoman.transports.asgi_sessions import HttpSession, Sessions
+
+log = logging.getLogger("dragoman.http")
+
+_read_cancelled = msgspec.json.Decoder(CancelledParams).decode
+
+
+class HttpApp:
+    """An ASGI app that serves one MCP server on one path.
+
+    Alone, or mounted. `path` and the same with a slash behind it are served, with no redirect.
+    Routers of the Starlette family redirect to a mount's slash themselves, before an app is asked:
+    mount at the root, last, as in `app.mount("/", server.asgi(path="/mcp"))`, and nothing redirects.
+    Mounted below a path of its own, the mount point itself is the endpoint too.
+
+    Raises:
+        ValueError: an allowed host, an origin or a proxy is none.
+    """
+
+    def __init__(
+        self, kernel: Kernel, *, path: str = "/mcp", options: HttpOptions | None = None, name: str = "server"
+    ) -> None:
+        self.kernel = kernel
+        self.name = name
+        self.options = HttpOptions() if options is None else options
+        self.path = "/" + path.strip("/") if path.strip("/") else ""
+        self.rules = self.options.rules()
+        self.sessions = Sessions(kernel, limit=self.options.max_sessions, idle=self.options.session_idle)
+        self._limits = Limits(max_bytes=self.options.max_body, max_depth=DEFAULT.max_depth)
+        self._live: set[Exchange] = set()  # exchanges whose work has to wait
+        self._ticking: asyncio.AbstractEventLoop | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one ASGI connection."""
+        if scope["type"] != "http":
+            await self._no_http(scope["type"], receive, send)
+            return
+        options = self.options
+        head = read_head(scope["method"], scope["headers"], limit=options.max_header)
+        refused: Say | None
+        if isinstance(head, Say):
+            refused, head = head, Head(scope["method"], {})
+        else:
+            refused = self._refused(head, scope)
+        exchange = Exchange(
+            head, scope=scope, receive=receive, send=send, live=self._live, max_queue=options.max_queue
+        )
+        if refused is not None:
+            await exchange.say(refused)
+            return
+        if b"origin" in head.fields:
+            exchange.extra += cors(head)
+        if head.verb == "POST":
+            await self._post(exchange, receive)
+        elif head.verb == "OPTIONS":
+            await exchange.say(Say(204, headers=preflight(head)))
+        else:
+            await self._other(exchange)
+
+    def _refused(self, head: Head, scope: Scope) -> Say | None:
+        path = scope["path"]
+        if path != self.path and not self._is_here(path, scope.get("root_path", "")):
+            return fault(
+                404, f"No MCP endpoint at {path}; it is at {scope.get('root_path', '')}{self.path or '/'}"
+            )
+        server, client = scope.get("server"), scope.get("client")
+        denied = self.rules.check(
+            head.fields,
+            server=None if server is None else tuple(server),
+            peer=None if client is None else client,
+        )
+        if denied is not None:
+            log.warning(
+                "%s %r refused; allowed: %s", denied.header, denied.received, ", ".join(denied.allowed)
+            )
+            return denial(denied)
+        return check_post(head, self.options.max_body) if head.verb == "POST" else None
+
+    def _is_here(self, path: str, root: str) -> bool:
+        rest = (path.removeprefix(root) if root else path).rstrip("/")
+        return rest == self.path or (rest == "" and bool(root))
+
+    # POST ----------------------------------------------------------------------------------------
+
+    async def _post(self, exchange: Exchange, receive: Receive) -> None:
+        body = await _read_body(receive, self.options.max_body)
+        if body is None:
+            return  # the client is gone
+        if isinstance(body, Say):
+            await exchange.say(body)
+            return
+        plan = post(
+            exchange.head,
+            decode(body, self._limits),
+            sessions=self.sessions,
+            channel=exchange,
+            parameters=self.kernel.header_parameters,
+        )
+        if isinstance(plan, Serve):
+            await self._serve(exchange, plan)
+        elif isinstance(plan, Say):
+            await exchange.say(plan)
+        elif isinstance(plan, Take):
+            await exchange.say(self._take(plan.seat, plan.message))
+        else:
+            await self._serve_batch(exchange, plan)
+
+    async def _serve(self, exchange: Exchange, plan: Serve[HttpSession]) -> None:
+        call, seat = plan.call, plan.seat
+        if self._ticking is None or self._ticking is not asyncio.get_running_loop():
+            self._tick(asyncio.get_running_loop())
+        if plan.opens and not self.sessions.room():
+            text = f"No room for another session (at most {self.options.max_sessions}, all in use)"
+            await exchange.say(fault(503, text, headers=((b"retry-after", b"30"),)))
+            return
+        exchange.link = call.link
+        exchange.cancels = call.revision.http.disconnect_cancels
+        if seat is not None:
+            exchange.asks = call.revision.asks_inline
+            self.sessions.touch(seat)
+            seat.calls[call.id] = partial(exchange.stop, CANCELLED)
+        try:
+            frame, status = await self._handled(exchange, call)
+        finally:
+            if seat is not None:
+                seat.calls.pop(call.id, None)
+                self.sessions.touch(seat)
+        if plan.opens and call.link.session is not None and status == 200:
+            session = self.sessions.begin(call.link)
+            exchange.extra.append((SESSION, session.id.encode()))
+        await exchange.answer(frame, status=status)
+
+    async def _handled(self, exchange: Exchange, call: Call) -> tuple[bytes, int]:
+        try:
+            return encode_result(call.id, await exchange.work(self.kernel.handle(call))), 200
+        except Stopped:
+            return b"", 202
+        except Refusal as exc:
+            return _refusal(call.id, exc), call.revision.http.status.get(exc.code, 200)
+        except Exception as exc:  # noqa: BLE001  # whatever it is, the request is owed an answer
+            return _failed(call, exc), call.revision.http.status.get(INTERNAL_ERROR, 200)
+
+    def _take(self, seat: HttpSession | None, message: Notification | Response) -> Say:
+        """Pass on a message that is owed no answer."""
+        if seat is not None:
+            self.sessions.touch(seat)
+        if isinstance(message, Response):
+            if seat is None or not seat.link.answered(message.id, result=message.result, error=message.error):
+                return fault(
+                    400, f"Nobody awaits an answer with id {message.id!r}: it was given, or given up on"
+                )
+        elif message.method != "notifications/cancelled":
+            self.kernel.notified(Link() if seat is None else seat.link, message.method, params=message.params)
+        elif seat is not None:
+            _cancel(seat, message.params)
+        return Say(202)
+
+    # Batches (2025-03-26) ------------------------------------------------------------------------
+
+    async def _serve_batch(self, exchange: Exchange, plan: ServeBatch[HttpSession]) -> None:
+        seat = plan.seat
+        for message in plan.incoming:
+            self._take(seat, message)
+        calls = [item for item in plan.items if isinstance(item, Call)]
+        frames = [item for item in plan.items if isinstance(item, bytes)]
+        if calls:
+            exchange.link = seat.link
+            exchange.asks = calls[0].revision.asks_inline
+            try:
+                await exchange.work(self._all(exchange, seat, calls=calls, frames=frames))
+            except Stopped:
+                frames.clear()
+        self.sessions.touch(seat)
+        if exchange.streaming and not exchange.broken:
+            await exchange.end_stream(*frames)
+        else:
+            await exchange.answer(encode_batch(frames))
+
+    async def _all(
+        self, exchange: Exchange, seat: HttpSession, *, calls: list[Call], frames: list[bytes]
+    ) -> None:
+        """Handle calls side by side; `frames` takes the answers, unless they go out on a stream at once."""
+
+        async def one(call: Call) -> None:
+            try:
+                frame = encode_result(call.id, await self.kernel.handle(call))
+            except Refusal as exc:
+                frame = _refusal(call.id, exc)
+            except Exception as exc:  # noqa: BLE001  # whatever it is, the request is owed an answer
+                frame = _failed(call, exc)
+            if exchange.streaming:
+                exchange.emit(frame)
+            else:
+                frames.append(frame)
+
+        tasks = {asyncio.get_running_loop().create_task(one(call)): call.id for call in calls}
+        for task, id_ in tasks.items():
+            seat.calls[id_] = task.cancel
+        try:
+            await asyncio.wait(tasks)
+        finally:
+            for task, id_ in tasks.items():
+                task.cancel()
+                seat.calls.pop(id_, None)
+
+    # GET, DELETE ---------------------------------------------------------------------------------
+
+    async def _other(self, exchange: Exchange) -> None:
+        plan = other_verb(exchange.head, self.sessions)
+        if isinstance(plan, Hear):
+            await self._hear(exchange, plan.seat)
+        elif isinstance(plan, End):
+            self.sessions.end(plan.seat, "the client ended the session")
+            await exchange.say(Say(204))
+        else:
+            await exchange.say(plan)
+
+    async def _hear(self, exchange: Exchange, seat: HttpSession) -> None:
+        self._tick(asyncio.get_running_loop())
+        exchange.open = True
+        seat.attach(exchange)
+        try:
+            await exchange.listen()
+        except Stopped:
+            if not exchange.broken:
+                await exchange.end_stream()
+        finally:
+            seat.detach(exchange)
+            self.sessions.touch(seat)
+
+    # Life ----------------------------------------------------------------------------------------
+
+    def _tick(self, loop: asyncio.AbstractEventLoop, *, again: bool = False) -> None:
+        """Look after quiet streams and idle sessions from time to time, as long as there are any."""
+        if self._ticking is loop and not again:
+            return
+        self._ticking = loop
+        if again:
+            for exchange in list(self._live):
+                exchange.keep_alive()
+            self.sessions.expire(loop.time())
+            if not self._live and not self.sessions:
+                self._ticking = None
+                return
+        loop.call_later(self.options.keep_alive / 2, partial(self._tick, loop, again=True))
+
+    def wind_down(self) -> None:
+        """Let streams end that would stay open: subscriptions (with their result) and the sessions' own."""
+        for exchange in list(self._live):
+            if exchange.cancels and exchange.link is not None:
+                self.kernel.unlinked(exchange.link)
+        for session in self.sessions.values():
+            for stream in list(session.streams):
+                stream.stop(CLOSING)
+
+    def close(self) -> None:
+        """End every stream and session. Requests that come later are served all the same."""
+        self.wind_down()
+        for session in list(self.sessions.values()):
+            self.sessions.end(session, CLOSING)
+
+    async def _no_http(self, kind: str, receive: Receive, send: Send) -> None:
+        if kind == "lifespan":
+            while True:
+                message = await receive()
+                if message["type"] == "lifespan.shutdown":
+                    self.close()
+                await send({"type": message["type"] + ".complete"})
+                if message["type"] == "lifespan.shutdown":
+                    return
+        elif kind == "websocket":
+            await receive()
+            await send(
+                {"type": "websocket.close", "code": 1003, "reason": "MCP is served over plain HTTP here"}
+            )
+
+
+async def _read_body(receive: Receive, limit: int) -> bytes | Say | None:
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        part: bytes = message.get("body", b"")
+        size += len(part)
+        if size > limit:
+            return too_large(limit)
+        if not message.get("more_body", False):
+            return b"".join([*parts, part]) if parts else part
+        parts.append(part)
+
+
+def _refusal(id_: Id, exc: Refusal) -> bytes:
+    return encode_error(id_, exc.code, exc.message, exc.data)
+
+
+def _failed(call: Call, exc: Exception) -> bytes:
+    log.error("%s failed inside the server", call.method.name, exc_info=exc)
+    return encode_error(call.id, INTERNAL_ERROR, "Internal error")
+
+
+def _cancel(seat: HttpSession, params: bytes) -> None:
+    # Malformed, unknown and late cancellations are passed over (cancellation: Error Handling).
+    try:
+        wanted = _read_cancelled(params or b"{}").request_id
+    except msgspec.ValidationError:
+        log.warning("a malformed notifications/cancelled was ignored")
+        return
+    stop = seat.calls.get(wanted)  # type: ignore[arg-type]  # UNSET is no key of the table
+    if stop is not None:
+        stop()
+
+
+__all__ = ["HttpApp", "HttpOptions"]
