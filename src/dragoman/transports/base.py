@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
 
 from dragoman.jsonrpc.message import Id, Notification, Request, Response
 from dragoman.revisions.base import Revision
@@ -35,6 +35,9 @@ class Outgoing:
 OnNotification = Callable[[Notification], None]
 # Called for a request that the server sends; returns the encoded answer frame.
 OnRequest = Callable[[Request], Awaitable[bytes]]
+# Called with every frame as it crosses the wire, for recordings and traces. Read-only: it changes nothing,
+# must not raise and must not wait. For a frame that goes out it runs in the task that sends it.
+Tap: TypeAlias = Callable[[Literal["in", "out"], bytes], None]
 
 
 class Transport(Protocol):
@@ -45,6 +48,7 @@ class Transport(Protocol):
     """
 
     name: str  # the server's name in errors
+    tap: Tap | None  # set before `open`, or not at all
 
     async def open(self, on_notification: OnNotification, on_request: OnRequest) -> None:
         """Start the process or prepare the connection pool.

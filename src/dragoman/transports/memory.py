@@ -22,7 +22,7 @@ from dragoman.jsonrpc.message import (
 from dragoman.model import CancelledParams
 from dragoman.protocol.call import Kernel
 from dragoman.revisions.base import Revision
-from dragoman.transports.base import OnNotification, OnRequest, Outgoing
+from dragoman.transports.base import OnNotification, OnRequest, Outgoing, Tap
 from dragoman.transports.connection import ServerConnection
 
 
@@ -34,6 +34,7 @@ class MemoryTransport:
     def __init__(self, kernel: Kernel, name: str = "in-process server") -> None:
         self.name = name
         self._kernel = kernel
+        self.tap: Tap | None = None
         self._connection: ServerConnection | None = None
         self._pending: dict[Id, asyncio.Future[Response]] = {}
         self._answering: set[asyncio.Task[None]] = set()
@@ -48,8 +49,15 @@ class MemoryTransport:
         self._connection = ServerConnection(self._kernel, self._arrive)
 
     def _arrive(self, frame: bytes) -> None:
+        if self.tap is not None:
+            self.tap("in", frame)
         # On the next turn of the loop, as on any wire: a handler never runs inside the sender's call.
         asyncio.get_running_loop().call_soon(self._take, decode(frame, DEFAULT))
+
+    def _send(self, connection: ServerConnection, frame: bytes) -> None:
+        if self.tap is not None:
+            self.tap("out", frame)
+        connection.receive(frame)
 
     def _take(self, message: object) -> None:
         if isinstance(message, Response):
@@ -68,7 +76,7 @@ class MemoryTransport:
         if self._on_request is not None:
             frame = await self._on_request(request)
             if self._connection is not None:
-                self._connection.receive(frame)
+                self._send(self._connection, frame)
 
     async def exchange(self, outgoing: Outgoing, on_notification: OnNotification | None = None) -> Response:
         """Send a request and await its response; cancelling sends `notifications/cancelled`."""
@@ -78,12 +86,12 @@ class MemoryTransport:
         future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
         self._pending[outgoing.id] = future
         try:
-            connection.receive(outgoing.frame)
+            self._send(connection, outgoing.frame)
             return await future
         except asyncio.CancelledError:
             if not self._closed:
                 cancelled = CancelledParams(request_id=outgoing.id)  # type: ignore[arg-type]  # a client's ids are integers
-                connection.receive(encode_notification("notifications/cancelled", cancelled))
+                self._send(connection, encode_notification("notifications/cancelled", cancelled))
             raise
         finally:
             del self._pending[outgoing.id]
@@ -92,7 +100,7 @@ class MemoryTransport:
         """Send a notification."""
         if self._connection is None or self._closed:
             raise ClosedError("the connection is closed", server=self.name, stage="call")
-        self._connection.receive(frame)
+        self._send(self._connection, frame)
 
     def agreed(self, revision: Revision) -> None:
         """Nothing depends on the revision here."""
