@@ -17,6 +17,7 @@ from msgspec import Meta
 
 from dragoman.errors import UsageError
 from dragoman.schema.callables import MISSING
+from dragoman.schema.shapes import class_of, is_array, is_object
 
 _CONSTRAINTS: Final = ("gt", "ge", "lt", "le", "multiple_of", "pattern", "min_length", "max_length")
 _UNIONS: Final = (Union, types.UnionType)
@@ -61,7 +62,7 @@ def normalise(annotation: Any) -> Any:
 
 
 def anchored(annotation: Any) -> Any:
-    """The same type with patterns that mean to `re` what they mean in JSON Schema.
+    r"""The same type with patterns that mean to `re` what they mean in JSON Schema.
 
     There `$` is the very end of the text and `\\d` and `\\w` are ASCII (ECMA-262); to `re`, `$` also
     stands before a newline at the end.
@@ -81,7 +82,7 @@ def _rewrite(annotation: Any, metas: Callable[[tuple[Any, ...]], Iterable[Meta]]
     origin = get_origin(annotation)
     if not arguments or origin is Literal or origin is None:
         return annotation
-    rewritten = tuple(item if isinstance(item, list) else _rewrite(item, metas) for item in arguments)
+    rewritten = tuple(item if is_array(item) else _rewrite(item, metas) for item in arguments)
     if all(new is old for new, old in zip(rewritten, arguments, strict=True)):
         return annotation
     return Union[rewritten] if origin in _UNIONS else origin[rewritten]
@@ -93,8 +94,9 @@ def _anchored_metas(metadata: tuple[Any, ...]) -> Iterator[Meta]:
         if pattern is None:
             yield item
         else:
-            kept = {name: getattr(item, name) for name in _CONSTRAINTS}
-            yield Meta(**{**kept, "pattern": pattern})
+            kept: dict[str, Any] = {name: getattr(item, name) for name in _CONSTRAINTS}
+            kept["pattern"] = pattern
+            yield Meta(**kept)
 
 
 def _ecma(pattern: str) -> str | None:
@@ -172,7 +174,7 @@ def _metas(metadata: tuple[Any, ...]) -> Iterator[Meta]:
         if isinstance(item, Meta):
             yield item
             continue
-        said = {"description": item} if isinstance(item, str) else dict(_said(item))
+        said: dict[str, Any] = {"description": item} if isinstance(item, str) else dict(_said(item))
         if said:
             yield Meta(**said)
 
@@ -181,8 +183,8 @@ def _said(item: Any) -> Iterator[tuple[str, Any]]:
     """What one piece of foreign metadata says, as arguments of `msgspec.Meta`."""
     if _is_field(item):
         yield from _said_by_field(item)
-    elif type(item).__module__.partition(".")[0] in ("annotated_types", "pydantic"):
-        if isinstance(item, Iterator) or hasattr(type(item), "__iter__"):
+    elif class_of(item).__module__.partition(".")[0] in ("annotated_types", "pydantic"):
+        if hasattr(class_of(item), "__iter__"):
             for part in item:
                 yield from _said(part)
         else:
@@ -199,7 +201,7 @@ def _said_by_field(field: Any) -> Iterator[tuple[str, Any]]:
         value = getattr(field, name)
         if value is not None:
             yield name, value
-    extra = dict(field.json_schema_extra) if isinstance(field.json_schema_extra, dict) else {}
+    extra = dict(field.json_schema_extra) if is_object(field.json_schema_extra) else {}
     if field.deprecated:
         extra["deprecated"] = True
     if extra:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from dragoman.schema.errors import InvalidSchema
 from dragoman.schema.references import resolve
+from dragoman.schema.shapes import is_array, is_object
 
 MAX_DEPTH: Final = 64
 """Subschemas may be nested this deep."""
@@ -19,7 +20,9 @@ MAX_EXPANSION: Final = 2_000
 MAX_STEPS: Final = 100_000
 """Faults of a value are listed while that takes no more subschema applications than this, at most."""
 
-_NAMES_OF_MANY: Final = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+_NAMES_OF_MANY: Final = frozenset(
+    {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}
+)
 _IN_PLACE_LISTS: Final = ("allOf", "anyOf", "oneOf")
 _IN_PLACE: Final = ("not", "if", "then", "else")
 
@@ -36,7 +39,7 @@ def check_bounds(schema: Any) -> None:
         count += 1
         if count > MAX_SUBSCHEMAS:
             raise InvalidSchema(f"the schema has more than {MAX_SUBSCHEMAS} parts", "")
-        references = references or (isinstance(node, dict) and "$ref" in node)
+        references = references or (is_object(node) and "$ref" in node)
         for key, child in _children(node):
             waiting.append((child, depth + 1, (*path, "/", key)))
     if references:
@@ -45,10 +48,12 @@ def check_bounds(schema: Any) -> None:
 
 def _children(node: Any) -> Iterator[tuple[str, Any]]:
     """The objects and arrays right below a subschema; the maps of names in between do not count."""
-    pairs = node.items() if isinstance(node, dict) else enumerate(node)
+    pairs = node.items() if is_object(node) else enumerate(node)
     for key, value in pairs:
-        if key in _NAMES_OF_MANY and isinstance(value, dict):
-            yield from ((f"{key}/{name}", child) for name, child in value.items() if isinstance(child, (dict, list)))
+        if key in _NAMES_OF_MANY and is_object(value):
+            yield from (
+                (f"{key}/{name}", child) for name, child in value.items() if isinstance(child, (dict, list))
+            )
         elif isinstance(value, (dict, list)):
             yield str(key), value
 
@@ -57,17 +62,17 @@ def in_place(schema: dict[str, Any], root: Any) -> Iterator[dict[str, Any]]:
     """The subschemas that apply to the same value as `schema`, one step away."""
     for keyword in _IN_PLACE_LISTS:
         members = schema.get(keyword)
-        if isinstance(members, list):
-            yield from (member for member in members if isinstance(member, dict))
+        if is_array(members):
+            yield from (member for member in members if is_object(member))
     for keyword in _IN_PLACE:
-        if isinstance(schema.get(keyword), dict):
+        if is_object(schema.get(keyword)):
             yield schema[keyword]
     dependent = schema.get("dependentSchemas")
-    if isinstance(dependent, dict):
-        yield from (member for member in dependent.values() if isinstance(member, dict))
+    if is_object(dependent):
+        yield from (member for member in dependent.values() if is_object(member))
     for keyword in ("$ref", "$dynamicRef"):
         target = resolve(root, schema.get(keyword))
-        if isinstance(target, dict):
+        if is_object(target):
             yield target
 
 
@@ -86,8 +91,10 @@ class _Expansion:
             if id(node) in seen:
                 continue
             seen.add(id(node))
-            if isinstance(node, dict) and self.count(node, 0) > MAX_EXPANSION:
-                raise InvalidSchema(f"references make more than {MAX_EXPANSION} subschemas apply to one value")
+            if is_object(node) and self.count(node, 0) > MAX_EXPANSION:
+                raise InvalidSchema(
+                    f"references make more than {MAX_EXPANSION} subschemas apply to one value"
+                )
             waiting.extend(child for _, child in _children(node))
 
     def count(self, schema: dict[str, Any], depth: int) -> int:
@@ -120,7 +127,7 @@ class _Steps:
         self._known: dict[tuple[int, int], int] = {}
 
     def count(self, schema: Any, depth: int) -> int:
-        if not isinstance(schema, dict):
+        if not is_object(schema):
             return 1
         key = (id(schema), depth)
         if key not in self._known:
@@ -136,19 +143,19 @@ class _Steps:
 def _disjoint(schema: dict[str, Any]) -> Iterator[Any]:
     """Subschemas of which at most one applies to a given member or item."""
     properties = schema.get("properties")
-    if isinstance(properties, dict):
+    if is_object(properties):
         yield from properties.values()
     for keyword in ("additionalProperties", "items", "additionalItems"):
         value = schema.get(keyword)
-        yield from value if isinstance(value, list) else (value,)
+        yield from value if is_array(value) else (value,)
     prefix = schema.get("prefixItems")
-    if isinstance(prefix, list):
+    if is_array(prefix):
         yield from prefix
 
 
 def _overlapping(schema: dict[str, Any]) -> Iterator[Any]:
     patterns = schema.get("patternProperties")
-    if isinstance(patterns, dict):
+    if is_object(patterns):
         yield from patterns.values()
     for keyword in ("contains", "unevaluatedProperties", "unevaluatedItems"):
         yield schema.get(keyword)

@@ -10,13 +10,22 @@ import functools
 import sys
 import types
 from collections.abc import Callable
-from typing import Any, Final, get_type_hints
+from typing import Any, Final, cast, get_type_hints
 
 from msgspec import Struct
 
 from dragoman.errors import UsageError
+from dragoman.schema.shapes import class_of
 
-MISSING: Final[Any] = type("Missing", (), {"__repr__": lambda self: "MISSING", "__slots__": ()})()
+
+class _Missing:
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Final[Any] = _Missing()
 """The default of a parameter that has none."""
 
 _VAR_POSITIONAL = 0x04  # co_flags, as the data model chapter of the language reference names them
@@ -79,23 +88,28 @@ def _unwrap(function: Any) -> tuple[types.FunctionType, int, set[str]]:
     """The plain function inside, how many leading parameters are bound, and the names bound."""
     skipped = 0
     bound: set[str] = set()
-    inner = function
+    inner: Any = function
     while not isinstance(inner, types.FunctionType) or hasattr(inner, "__wrapped__"):
         if isinstance(inner, functools.partial):
             skipped += len(inner.args)
             bound.update(inner.keywords)
-            inner = inner.func
+            inner = cast("Any", inner.func)
         elif isinstance(inner, types.MethodType):
             skipped += 1
             inner = inner.__func__
         elif hasattr(inner, "__wrapped__"):
-            inner = inner.__wrapped__
-        elif not isinstance(inner, type) and isinstance(getattr(type(inner), "__call__", None), types.FunctionType):
-            skipped += 1
-            inner = type(inner).__call__
+            inner = inner.__wrapped__  # pyright: ignore[reportFunctionMemberAccess]  # as functools.wraps leaves it
         else:
-            raise UsageError(f"{function!r} is not a Python function, so its parameters cannot be read")
+            inner = _call_method(inner)
+            skipped += 1
     return inner, skipped, bound
+
+
+def _call_method(function: Any) -> types.FunctionType:
+    method = None if isinstance(function, type) else getattr(class_of(function), "__call__", None)  # noqa: B004  # the method is what is looked at
+    if not isinstance(method, types.FunctionType):
+        raise UsageError(f"{function!r} is not a Python function, so its parameters cannot be read")
+    return method
 
 
 def _parameters(function: types.FunctionType, hints: dict[str, Any]) -> list[Parameter]:
@@ -138,16 +152,13 @@ def _resolve(function: types.FunctionType, known: dict[str, Any]) -> dict[str, A
 def _enclosing(function: types.FunctionType) -> dict[str, Any]:
     """Names visible where a local function was defined: the frames still running it, and its closure."""
     names: dict[str, Any] = {}
-    outer = set(function.__qualname__.split(".<locals>")[0:-1]) and {
-        part.rpartition(".")[2] for part in function.__qualname__.split(".<locals>")[:-1]
-    }
-    frame = sys._getframe(1)  # noqa: SLF001  the only way to the locals of the defining function
+    outer = {part.rpartition(".")[2] for part in function.__qualname__.split(".<locals>")[:-1]}
+    # The locals of the defining function are nowhere but in its frame.
+    frame: types.FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]  # a documented function  # noqa: SLF001  # the same
     inner_first: list[dict[str, Any]] = []
     while frame is not None and outer:
         if frame.f_globals is function.__globals__ and frame.f_code.co_name in outer:
             inner_first.append(dict(frame.f_locals))
-        if frame.f_back is None:
-            break
         frame = frame.f_back
     for scope in reversed(inner_first):
         names.update(scope)
@@ -181,7 +192,7 @@ def settle(annotations: list[Any], function: Callable[..., Any]) -> None:
 
 
 def _settle_class(cls: type, names: dict[str, Any]) -> list[Any]:
-    own = cls.__dict__.get("__annotations__", {})
+    own: dict[str, Any] = cls.__dict__.get("__annotations__", {})  # noqa: RUF063  # they are changed in place
     try:
         hints = get_type_hints(cls, localns=names, include_extras=True)
     except NameError as error:

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import re
 
-_SECTION = re.compile(r"^(args|arguments|parameters|params|keyword args|keyword arguments|other parameters):?$", re.I)
+_SECTION = re.compile(
+    r"^(args|arguments|parameters|params|keyword args|keyword arguments|other parameters):?$", re.IGNORECASE
+)
 _OTHER = re.compile(
-    r"^(returns?|yields?|raises?|examples?|notes?|see also|warnings?|warns|attributes|references|todo):?$", re.I
+    r"^(returns?|yields?|raises?|examples?|notes?|see also|warnings?|warns|attributes|references|todo):?$",
+    re.IGNORECASE,
 )
 _GOOGLE = re.compile(r"^\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)$")
 _NUMPY = re.compile(r"^\*{0,2}(\w+(?:\s*,\s*\w+)*)\s*(?::.*)?$")
@@ -38,7 +41,7 @@ def read_docstring(doc: str | None) -> tuple[str, dict[str, str]]:
     kept: list[str] = []
     at = 0
     while at < len(lines):
-        taken = _take_section(lines, at, found) or _take_sphinx(lines, at, found)
+        taken = _take_section(lines, at, found=found) or _take_sphinx(lines, at, found=found)
         if taken == 0:
             kept.append(lines[at])
         at += taken or 1
@@ -53,18 +56,18 @@ def _is_rule(lines: list[str], at: int) -> bool:
     return at < len(lines) and len(lines[at].strip()) > 2 and not lines[at].strip().strip("-")
 
 
-def _take_section(lines: list[str], at: int, found: dict[str, str]) -> int:
+def _take_section(lines: list[str], at: int, *, found: dict[str, str]) -> int:
     """The number of lines that a parameter section takes from `at` on; 0 when none starts there."""
     if _indent(lines[at]) or not _SECTION.match(lines[at]):
         return 0
     if _is_rule(lines, at + 1):
-        return _take_numpy(lines, at + 2, found) - at
+        return _take_numpy(lines, at + 2, found=found) - at
     if lines[at].endswith(":"):
-        return _take_google(lines, at + 1, found) - at
+        return _take_google(lines, at + 1, found=found) - at
     return 0
 
 
-def _take_google(lines: list[str], at: int, found: dict[str, str]) -> int:
+def _take_google(lines: list[str], at: int, *, found: dict[str, str]) -> int:
     entry = 0
     name = ""
     while at < len(lines) and (not lines[at] or _indent(lines[at])):
@@ -83,7 +86,7 @@ def _take_google(lines: list[str], at: int, found: dict[str, str]) -> int:
     return at
 
 
-def _take_numpy(lines: list[str], at: int, found: dict[str, str]) -> int:
+def _take_numpy(lines: list[str], at: int, *, found: dict[str, str]) -> int:
     names: list[str] = []
     while at < len(lines) and not _is_rule(lines, at + 1):
         line = lines[at]
@@ -99,7 +102,7 @@ def _take_numpy(lines: list[str], at: int, found: dict[str, str]) -> int:
     return at
 
 
-def _take_sphinx(lines: list[str], at: int, found: dict[str, str]) -> int:
+def _take_sphinx(lines: list[str], at: int, *, found: dict[str, str]) -> int:
     line = lines[at].strip()
     match = _SPHINX.match(line)
     if match:

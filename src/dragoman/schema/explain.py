@@ -12,11 +12,12 @@ import msgspec
 
 from dragoman.errors import UsageError
 from dragoman.schema.errors import Fault, SchemaError
+from dragoman.schema.shapes import is_object
 from dragoman.schema.validate import Validator
 from dragoman.schema.wording import field_path, snippet, unknown_field
 
-_MESSAGE: Final = re.compile(r"^(?P<text>.*?)(?: - at `(?:key in )?\$(?P<path>.*)`)?$", re.S)
-_EXPECTED: Final = re.compile(r"^Expected (?P<expected>.*?)(?:, got (?P<received>.*))?$", re.S)
+_MESSAGE: Final = re.compile(r"^(?P<text>.*?)(?: - at `(?:key in )?\$(?P<path>.*)`)?$", re.DOTALL)
+_EXPECTED: Final = re.compile(r"^Expected (?P<expected>.*?)(?:, got (?P<received>.*))?$", re.DOTALL)
 _FIELD: Final = re.compile(r"^Object (?P<what>missing required|contains unknown) field `(?P<name>.*)`$")
 _STEP: Final = re.compile(r"\.(?P<name>[^.\[]+)|\[(?P<index>\d+|\.\.\.)\]")
 _ABSENT: Final[Any] = object()
@@ -31,7 +32,7 @@ def explain(schema: dict[str, Any] | bool, arguments: Any) -> tuple[Fault, ...]:
     return _by_schema(Validator(schema), arguments)
 
 
-def explain_refusal(validator: Validator, source: Any, error: Exception) -> tuple[Fault, ...]:
+def explain_refusal(validator: Validator, source: Any, *, error: Exception) -> tuple[Fault, ...]:
     """Why the JSON text `source` was refused with `error`; never empty."""
     try:
         value = msgspec.json.decode(source)
@@ -49,12 +50,13 @@ def _by_schema(validator: Validator, value: Any) -> tuple[Fault, ...]:
 
 
 def _by_pydantic(error: Exception) -> tuple[Fault, ...]:
-    errors = getattr(error.__cause__ or error, "errors", None)
+    errors: Any = getattr(error.__cause__ or error, "errors", None)
     if not callable(errors):
         return ()
+    found: Any = errors()
     return tuple(
         Fault(field=field_path(item["loc"]), expected=item["msg"], received=snippet(item.get("input")))
-        for item in errors()
+        for item in found
     )
 
 
@@ -67,10 +69,12 @@ def _by_message(message: str, value: Any) -> Fault:
     if field is not None and field["what"].startswith("missing"):
         return Fault(field=field_path([*steps, field["name"]]), expected="a value", received="nothing")
     if field is not None:
-        inner = here.get(field["name"]) if isinstance(here, dict) else None
-        return unknown_field(steps, field["name"], inner, (), "")
+        inner = here.get(field["name"]) if is_object(here) else None
+        return unknown_field(steps, field["name"], received=inner)
     expected = _EXPECTED.match(text)
-    received = snippet(here) if here is not _ABSENT else (expected and expected["received"]) or "something else"
+    received = (
+        snippet(here) if here is not _ABSENT else (expected and expected["received"]) or "something else"
+    )
     return Fault(
         field=field_path(steps),
         expected=expected["expected"].replace("`", "") if expected else f"a value that can be read ({text})",

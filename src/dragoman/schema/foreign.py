@@ -14,6 +14,7 @@ import msgspec
 
 from dragoman.errors import UsageError
 from dragoman.schema.annotations import bare
+from dragoman.schema.shapes import class_of
 
 _TEXTUAL: Final = {
     ("ipaddress", "IPv4Address"): "ipv4",
@@ -99,7 +100,7 @@ def _has_core_schema(item: Any) -> bool:
 
 def _is_pydantic_metadata(item: Any) -> bool:
     """Whether this piece of `Annotated` does more than `msgspec.Meta` can say."""
-    kind = type(item)
+    kind = class_of(item)
     if kind.__module__.partition(".")[0] not in ("pydantic", "pydantic_core", "annotated_types"):
         return _has_core_schema(item)
     if kind.__name__ == "FieldInfo":
@@ -109,12 +110,15 @@ def _is_pydantic_metadata(item: Any) -> bool:
     if kind.__name__ == "Strict":
         return not item.strict
     if kind.__name__ == "_PydanticGeneralMetadata":
-        return not set(vars(item)) <= {"pattern"}
-    return kind.__module__.partition(".")[0] != "annotated_types" or kind.__name__ in ("Predicate", "Timezone")
+        return any(name != "pattern" for name in item.__dict__)
+    return kind.__module__.partition(".")[0] != "annotated_types" or kind.__name__ in (
+        "Predicate",
+        "Timezone",
+    )
 
 
 def decode_hook(cls: type, value: Any) -> Any:
-    """msgspec's `dec_hook`. Raises `ValueError` for a bad value, `NotImplementedError` for a bad type."""
+    """Msgspec's `dec_hook`. Raises `ValueError` for a bad value, `NotImplementedError` for a bad type."""
     if cls is object:
         return value
     if hasattr(cls, "__pydantic_core_schema__"):
@@ -128,12 +132,13 @@ def decode_hook(cls: type, value: Any) -> Any:
 
 
 def encode_hook(value: Any) -> Any:
-    """msgspec's `enc_hook`. Raises `TypeError` for what has no form in JSON."""
-    if hasattr(type(value), "__pydantic_core_schema__"):
+    """Msgspec's `enc_hook`. Raises `TypeError` for what has no form in JSON."""
+    kind = class_of(value)
+    if hasattr(kind, "__pydantic_core_schema__"):
         return value.model_dump(mode="json", by_alias=True)
-    if is_textual(type(value)):
+    if is_textual(kind):
         return str(value)
-    raise TypeError(f"a value of type {type(value).__qualname__} has no form in JSON")
+    raise TypeError(f"a value of type {kind.__qualname__} has no form in JSON")
 
 
 def schema_hook(mode: str) -> Callable[[Any], dict[str, Any]]:
@@ -164,5 +169,5 @@ def is_path(cls: Any) -> bool:
 
 
 def _json_name(value: Any) -> str:
-    names = {dict: "object", list: "array", type(None): "null"}
-    return names.get(type(value), type(value).__name__)
+    kind = class_of(value)
+    return str({dict: "object", list: "array", type(None): "null"}.get(kind, kind.__name__))

@@ -23,6 +23,7 @@ from dragoman.schema.callables import MISSING
 from dragoman.schema.errors import OutputError
 from dragoman.schema.foreign import Adapter, adapter_for, decode_hook, encode_hook, is_path, schema_hook
 from dragoman.schema.render import Rendering, object_root
+from dragoman.schema.shapes import class_of
 from dragoman.schema.validate import Validator
 from dragoman.schema.wording import field_path, snippet
 
@@ -126,6 +127,11 @@ def encode_value(value: Any, path: str = "") -> bytes:
     return text
 
 
+def builtins(value: Any) -> Any:
+    """`value` as JSON's builtins. Raises `OutputError`, with the path, for what JSON cannot say."""
+    return msgspec.json.decode(encode_value(value))
+
+
 def _awaited(annotation: Any) -> Any:
     """What a plain function that returns an awaitable gives in the end."""
     origin = get_origin(annotation)
@@ -177,7 +183,9 @@ def _output(annotation: Any, *, direct: bool = False) -> Output | None:
     adapter = adapter_for(annotation, "the result")
     kind = normalise(annotation)
     try:
-        rendering = Rendering([] if adapter is not None else [kind], mode="output", hook=schema_hook("output"))
+        rendering = Rendering(
+            [] if adapter is not None else [kind], mode="output", hook=schema_hook("output")
+        )
         part = rendering.schemas[0] if adapter is None else rendering.adopt(adapter.schema("output"))
         schema = object_root(part, rendering.definitions)
         wraps = schema is None
@@ -228,13 +236,13 @@ def _encode_adapted(adapter: Adapter, value: Any) -> bytes:
 
 def _blame(value: Any, *, numbers_only: bool = False) -> OutputError | None:
     """The first thing in a value that JSON cannot say."""
-    for path, fault in _walk(value, [], [], numbers_only):
+    for path, fault in _walk(value, [], above=[], numbers_only=numbers_only):
         return OutputError(fault, field_path(path))
     return None
 
 
 def _walk(
-    value: Any, path: list[str | int], above: list[int], numbers_only: bool
+    value: Any, path: list[str | int], *, above: list[int], numbers_only: bool
 ) -> Iterator[tuple[list[str | int], str]]:
     if isinstance(value, float) and value - value != 0.0:
         yield path, f"{value} is no JSON number"
@@ -251,7 +259,7 @@ def _walk(
             yield from _leaf(value, path)
         return
     for step, part in parts:
-        yield from _walk(part, [*path, step], [*above, id(value)], numbers_only)
+        yield from _walk(part, [*path, step], above=[*above, id(value)], numbers_only=numbers_only)
 
 
 def _leaf(value: Any, path: list[str | int]) -> Iterator[tuple[list[str | int], str]]:
@@ -265,14 +273,14 @@ def _leaf(value: Any, path: list[str | int]) -> Iterator[tuple[list[str | int], 
 
 def _parts(value: Any) -> list[tuple[str | int, Any]] | None:
     """What a value holds, with the steps to it; None for a leaf."""
-    if isinstance(value, Mapping):
+    kind = class_of(value)
+    if issubclass(kind, Mapping):
         return [(key if isinstance(key, str) else snippet(key), part) for key, part in value.items()]
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return list(enumerate(value))
-    names = getattr(type(value), "__struct_fields__", None)
+    if issubclass(kind, (list, tuple, set, frozenset)):
+        return [(at, part) for at, part in enumerate(iter(value))]
+    names: Any = getattr(kind, "__struct_fields__", None)
     if names is None:
-        fields = getattr(type(value), "__dataclass_fields__", None) or getattr(type(value), "model_fields", None)
-        names = tuple(fields) if isinstance(fields, dict) else None
+        names = getattr(kind, "__dataclass_fields__", None) or getattr(kind, "model_fields", None)
     if names is None:
         return None
     return [(name, getattr(value, name, None)) for name in names]

@@ -13,6 +13,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from dragoman.schema.errors import HeaderAnnotationError
+from dragoman.schema.shapes import is_array, is_object
 from dragoman.schema.wording import pointer, snippet
 
 ANNOTATION: Final = "x-mcp-header"
@@ -39,7 +40,7 @@ class HeaderParameter(Struct, frozen=True):
     def value(self, arguments: Any) -> Any:
         """The argument at the exact path; `None` if there is none (null is none, too: it has no text)."""
         for step in self.path:
-            if not isinstance(arguments, dict) or step not in arguments:
+            if not is_object(arguments) or step not in arguments:
                 return None
             arguments = arguments[step]
         return arguments
@@ -53,12 +54,12 @@ def header_parameters(schema: Any) -> tuple[HeaderParameter, ...]:
     """
     found: list[HeaderParameter] = []
     seen: dict[str, str] = {}
-    for node, place, path in _annotated(schema, (), ()):
-        parameter = _parameter(node, pointer(place), path)
+    for node, place, path in _annotated(schema, (), path=()):
+        parameter = _parameter(node, place=pointer(place), path=path)
         other = seen.setdefault(parameter.header.lower(), pointer(place))
         if other != pointer(place):
             raise HeaderAnnotationError(
-                f"{ANNOTATION} {parameter.header!r} is used twice, here and at #{other} (case does not matter)",
+                f"{ANNOTATION} {parameter.header!r} is used twice (case does not matter), also at #{other}",
                 pointer(place),
             )
         found.append(parameter)
@@ -66,27 +67,27 @@ def header_parameters(schema: Any) -> tuple[HeaderParameter, ...]:
 
 
 def _annotated(
-    node: Any, place: tuple[str | int, ...], path: tuple[str, ...] | None
+    node: Any, place: tuple[str | int, ...], *, path: tuple[str, ...] | None
 ) -> Iterator[tuple[dict[str, Any], tuple[str | int, ...], tuple[str, ...] | None]]:
     """Every annotated subschema; `path` is None once something else than `properties` was passed."""
-    if isinstance(node, list):
+    if is_array(node):
         for at, item in enumerate(node):
-            yield from _annotated(item, (*place, at), None)
-    if not isinstance(node, dict):
+            yield from _annotated(item, (*place, at), path=None)
+    if not is_object(node):
         return
     if ANNOTATION in node:
         yield node, place, path
     for keyword, value in node.items():
-        if keyword in _MAPS and isinstance(value, dict):
+        if keyword in _MAPS and is_object(value):
             straight = path is not None and keyword == "properties"
             for name, inner in value.items():
                 inner_path = (*path, name) if straight and path is not None else None
-                yield from _annotated(inner, (*place, keyword, name), inner_path)
+                yield from _annotated(inner, (*place, keyword, name), path=inner_path)
         elif keyword not in _DATA:
-            yield from _annotated(value, (*place, keyword), None)
+            yield from _annotated(value, (*place, keyword), path=None)
 
 
-def _parameter(node: dict[str, Any], place: str, path: tuple[str, ...] | None) -> HeaderParameter:
+def _parameter(node: dict[str, Any], *, place: str, path: tuple[str, ...] | None) -> HeaderParameter:
     header = node[ANNOTATION]
     if not isinstance(header, str) or not header:
         raise HeaderAnnotationError(f"{ANNOTATION} must be a name, not {snippet(header)}", place)
@@ -102,7 +103,7 @@ def _parameter(node: dict[str, Any], place: str, path: tuple[str, ...] | None) -
     if kind not in _TYPES:
         shown = "no type" if kind is _ABSENT else f"type {snippet(kind)}"
         raise HeaderAnnotationError(
-            f"{ANNOTATION} {header!r} is on a parameter of {shown}: string, integer and boolean are allowed", place
+            f"{ANNOTATION} {header!r} is on a parameter of {shown}: string, integer and boolean are allowed",
+            place,
         )
     return HeaderParameter(path, header, kind)
-

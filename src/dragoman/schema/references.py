@@ -9,6 +9,7 @@ import re
 from typing import Any, Final
 
 from dragoman.schema.errors import InvalidSchema, UnresolvedReference
+from dragoman.schema.shapes import is_array, is_object
 
 MOST_NODES: Final = 100_000
 """A schema is not written out beyond this many objects and arrays."""
@@ -23,11 +24,11 @@ def resolve(root: Any, reference: Any) -> Any:
         return None
     found = root
     for step in reference[1:].split("/")[1:]:
-        step = _PERCENT.sub(_unquoted, step).replace("~1", "/").replace("~0", "~")
-        if isinstance(found, dict) and step in found:
-            found = found[step]
-        elif isinstance(found, list) and step.isdigit() and int(step) < len(found):
-            found = found[int(step)]
+        name = _PERCENT.sub(_unquoted, step).replace("~1", "/").replace("~0", "~")
+        if is_object(found) and name in found:
+            found = found[name]
+        elif is_array(found) and name.isdigit() and int(name) < len(found):
+            found = found[int(name)]
         else:
             return None
     return found
@@ -62,10 +63,10 @@ class _Writer:
         self._nodes = 0
 
     def write(self, schema: Any, inside: tuple[str, ...]) -> Any:
-        if isinstance(schema, list):
+        if is_array(schema):
             self._count()
             return [self.write(item, inside) for item in schema]
-        if not isinstance(schema, dict):
+        if not is_object(schema):
             return schema
         self._count()
         reference = schema.get("$ref")
@@ -79,7 +80,7 @@ class _Writer:
         if target is None:
             raise UnresolvedReference(reference)
         written = self.write(target, (*inside, reference))
-        if not isinstance(written, dict):
+        if not is_object(written):
             return written
         if rest.keys() & written.keys() - _ANNOTATIONS:
             return {"allOf": [written], **rest}

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import inspect as mi
 
 from dragoman.schema.docstring import clean
+from dragoman.schema.shapes import class_of, is_array, is_object
 
 Schema = dict[str, Any]
 Mode = Literal["input", "output"]
@@ -63,7 +64,7 @@ class Rendering:
             self.definitions[self._names[cls]] = self._define(info)
 
     def adopt(self, schema: Schema) -> Schema:
-        """A schema made elsewhere: its `$defs` join the definitions, under new names where those are taken."""
+        """A schema made elsewhere; its `$defs` join the definitions, renamed where a name is taken."""
         schema = dict(schema)
         theirs: Schema = schema.pop("$defs", {})
         renamed: dict[str, str] = {}
@@ -79,7 +80,8 @@ class Rendering:
         """The schema of one type; what `Meta(extra_json_schema=)` says wins over what is derived."""
         said: Schema = {}
         while isinstance(info, mi.Metadata):
-            said = {**(info.extra_json_schema or {}), **said}
+            more = cast("Schema | None", info.extra_json_schema)  # pyright: ignore[reportUnknownMemberType]  # a bare dict
+            said = {**(more or {}), **said}
             info = info.type
         return {**self._plain(info), **said}
 
@@ -88,36 +90,38 @@ class Rendering:
             return {"$ref": f"#/$defs/{self._names[info.cls]}"}
         simple = _SIMPLE.get(type(info))
         if simple is not None:
-            return {key: value for key, value in simple.items()}
+            return dict(simple)
         return _RENDERERS[type(info)](self, info) if type(info) in _RENDERERS else self._custom(info)
 
     def _custom(self, info: mi.Type) -> Schema:
         return self.adopt(self._hook(getattr(info, "cls", info)))
 
-    def _number(self, info: Any) -> Schema:
+    def render_number(self, info: Any) -> Schema:
         schema: Schema = {"type": "integer" if isinstance(info, mi.IntType) else "number"}
         names = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf")
         limits = (info.ge, info.gt, info.le, info.lt, info.multiple_of)
         return _with(schema, zip(names, limits, strict=True))
 
-    def _string(self, info: Any) -> Schema:
+    def render_string(self, info: Any) -> Schema:
         names = ("minLength", "maxLength", "pattern")
-        return _with({"type": "string"}, zip(names, (info.min_length, info.max_length, info.pattern), strict=True))
+        return _with(
+            {"type": "string"}, zip(names, (info.min_length, info.max_length, info.pattern), strict=True)
+        )
 
-    def _bytes(self, info: Any) -> Schema:
+    def render_bytes(self, info: Any) -> Schema:
         lengths = (info.min_length, info.max_length)
         encoded = (None if length is None else 4 * ((length + 2) // 3) for length in lengths)
         schema: Schema = {"type": "string", "contentEncoding": "base64"}
         return _with(schema, zip(("minLength", "maxLength"), encoded, strict=True))
 
-    def _datetime(self, info: Any) -> Schema:
+    def render_datetime(self, info: Any) -> Schema:
         zoned = info.tz is True or (info.tz is None and self._mode == "input")
         return {"type": "string", "format": "date-time"} if zoned else {"type": "string"}
 
-    def _time(self, info: Any) -> Schema:
+    def render_time(self, info: Any) -> Schema:
         return {"type": "string", "format": "time"} if info.tz is True else {"type": "string"}
 
-    def _array(self, info: Any) -> Schema:
+    def render_array(self, info: Any) -> Schema:
         schema: Schema = {"type": "array"}
         if not isinstance(info.item_type, mi.AnyType):
             schema["items"] = self.render(info.item_type)
@@ -125,10 +129,10 @@ class Rendering:
             schema["uniqueItems"] = True
         return _with(schema, (("minItems", info.min_length), ("maxItems", info.max_length)))
 
-    def _tuple(self, info: Any) -> Schema:
+    def render_tuple(self, info: Any) -> Schema:
         return _positions([self.render(item) for item in info.item_types], len(info.item_types))
 
-    def _dict(self, info: Any) -> Schema:
+    def render_dict(self, info: Any) -> Schema:
         schema: Schema = {"type": "object"}
         if isinstance(_bare(info.key_type), (mi.StrType, mi.LiteralType, mi.EnumType)):
             names = self.render(info.key_type)
@@ -139,12 +143,13 @@ class Rendering:
             schema["additionalProperties"] = self.render(info.value_type)
         return _with(schema, (("minProperties", info.min_length), ("maxProperties", info.max_length)))
 
-    def _union(self, info: Any) -> Schema:
+    def render_union(self, info: Any) -> Schema:
         members = sorted(info.types, key=lambda member: isinstance(_bare(member), mi.NoneType))
         return {"anyOf": [self.render(member) for member in members]}
 
-    def _literal(self, info: Any) -> Schema:
-        return _enumeration(self._orders.get(_key(info.values), info.values))
+    def render_literal(self, info: Any) -> Schema:
+        values: tuple[Any, ...] = info.values
+        return _enumeration(self._orders.get(_key(values), values))
 
     def _define(self, info: Any) -> Schema:
         schema: Schema = {"title": _class_name(info.cls)}
@@ -173,7 +178,7 @@ class Rendering:
 
     def _field(self, field: mi.Field) -> Schema:
         schema = self.render(field.type)
-        if field.default is not mi.NODEFAULT:
+        if field.default is not msgspec.NODEFAULT:
             return with_default(schema, field.default)
         if field.default_factory in (list, dict, set):
             return with_default(schema, field.default_factory())
@@ -181,26 +186,26 @@ class Rendering:
 
 
 _RENDERERS: Final[dict[type[mi.Type], Callable[[Rendering, Any], Schema]]] = {
-    mi.IntType: Rendering._number,
-    mi.FloatType: Rendering._number,
-    mi.StrType: Rendering._string,
-    mi.BytesType: Rendering._bytes,
-    mi.ByteArrayType: Rendering._bytes,
-    mi.MemoryViewType: Rendering._bytes,
-    mi.DateTimeType: Rendering._datetime,
-    mi.TimeType: Rendering._time,
-    mi.ListType: Rendering._array,
-    mi.SetType: Rendering._array,
-    mi.FrozenSetType: Rendering._array,
-    mi.VarTupleType: Rendering._array,
-    mi.TupleType: Rendering._tuple,
-    mi.DictType: Rendering._dict,
-    mi.UnionType: Rendering._union,
-    mi.LiteralType: Rendering._literal,
+    mi.IntType: Rendering.render_number,
+    mi.FloatType: Rendering.render_number,
+    mi.StrType: Rendering.render_string,
+    mi.BytesType: Rendering.render_bytes,
+    mi.ByteArrayType: Rendering.render_bytes,
+    mi.MemoryViewType: Rendering.render_bytes,
+    mi.DateTimeType: Rendering.render_datetime,
+    mi.TimeType: Rendering.render_time,
+    mi.ListType: Rendering.render_array,
+    mi.SetType: Rendering.render_array,
+    mi.FrozenSetType: Rendering.render_array,
+    mi.VarTupleType: Rendering.render_array,
+    mi.TupleType: Rendering.render_tuple,
+    mi.DictType: Rendering.render_dict,
+    mi.UnionType: Rendering.render_union,
+    mi.LiteralType: Rendering.render_literal,
 }
 
 
-def with_default(schema: Schema, default: Any, encode: Callable[[Any], Any] | None = None) -> Schema:
+def with_default(schema: Schema, default: Any, *, encode: Callable[[Any], Any] | None = None) -> Schema:
     """`schema` with `default`, if that is something JSON can say."""
     try:
         value = msgspec.to_builtins(default, str_keys=True, enc_hook=encode)
@@ -231,12 +236,12 @@ def object_root(schema: Schema, definitions: Schema) -> Schema | None:
 
 
 def _references(schema: Any) -> Iterator[Any]:
-    if isinstance(schema, dict):
+    if is_object(schema):
         if "$ref" in schema:
             yield schema["$ref"]
         for value in schema.values():
             yield from _references(value)
-    elif isinstance(schema, list):
+    elif is_array(schema):
         for value in schema:
             yield from _references(value)
 
@@ -244,9 +249,9 @@ def _references(schema: Any) -> Iterator[Any]:
 def _has_odd_float(value: Any) -> bool:
     if isinstance(value, float):
         return value - value != 0.0  # NaN and the infinities
-    if isinstance(value, dict):
+    if is_object(value):
         return any(_has_odd_float(item) for item in value.values())
-    return isinstance(value, list) and any(_has_odd_float(item) for item in value)
+    return is_array(value) and any(_has_odd_float(item) for item in value)
 
 
 def _with(schema: Schema, pairs: Iterable[tuple[str, Any]]) -> Schema:
@@ -277,15 +282,16 @@ def _record(info: Any, fields: list[tuple[mi.Field, Schema]]) -> Schema:
 
 
 def _fields(info: Any) -> Iterable[mi.Field]:
+    fields: tuple[mi.Field, ...] = info.fields
     if not isinstance(info, mi.TypedDictType):
-        return info.fields
+        return fields
     written = list(getattr(info.cls, "__origin__", info.cls).__annotations__)  # msgspec sorts them by name
-    return sorted(info.fields, key=lambda field: written.index(field.name) if field.name in written else -1)
+    return sorted(fields, key=lambda field: written.index(field.name) if field.name in written else -1)
 
 
 def _enumeration(values: Iterable[Any]) -> Schema:
     values = list(values)
-    kinds = {_JSON_TYPES.get(type(value)) for value in values}
+    kinds = {_JSON_TYPES.get(class_of(value)) for value in values}
     kind = kinds.pop() if len(kinds) == 1 else None
     return {"type": kind, "enum": values} if kind else {"enum": values}
 
@@ -302,14 +308,14 @@ def _literals(types: Iterable[Any]) -> Iterator[tuple[Any, tuple[Any, ...]]]:
         if get_origin(annotation) is Literal:
             values = get_args(annotation)
             yield _key(values), values
-        elif isinstance(annotation, list):
+        elif is_array(annotation):
             yield from _literals(annotation)
         else:
             yield from _literals(get_args(annotation))
 
 
 def _key(values: Iterable[Any]) -> frozenset[tuple[type, Any]]:
-    return frozenset((type(value), value) for value in values)
+    return frozenset((class_of(value), value) for value in values)
 
 
 def _collect(info: Any, named: dict[Any, mi.Type]) -> None:
@@ -331,7 +337,9 @@ def _collect(info: Any, named: dict[Any, mi.Type]) -> None:
 
 def _class_name(cls: Any) -> str:
     if hasattr(cls, "__origin__"):
-        arguments = ", ".join(item.__name__ if isinstance(item, type) else repr(item) for item in cls.__args__)
+        arguments = ", ".join(
+            item.__name__ if isinstance(item, type) else repr(item) for item in cls.__args__
+        )
         return f"{cls.__origin__.__name__}[{arguments}]"
     return str(cls.__name__)
 
@@ -354,20 +362,22 @@ def _free(name: str, taken: Collection[str]) -> str:
 def _pointed(schema: Any, renamed: dict[str, str]) -> Any:
     if not renamed:
         return schema
-    if isinstance(schema, list):
+    if is_array(schema):
         return [_pointed(item, renamed) for item in schema]
-    if isinstance(schema, dict):
+    if is_object(schema):
         return {
-            key: renamed.get(value, value) if key == "$ref" and isinstance(value, str) else _pointed(value, renamed)
+            key: renamed.get(value, value)
+            if key == "$ref" and isinstance(value, str)
+            else _pointed(value, renamed)
             for key, value in schema.items()
         }
     return schema
 
 
-def _doc(cls: Any) -> str:
-    """What the class says of itself; not what was inherited, nor what `dataclass` and `NamedTuple` made up."""
-    cls = getattr(cls, "__origin__", cls)
-    doc = vars(cls).get("__doc__")
+def _doc(named: Any) -> str:
+    """What the class says of itself: not what it inherits, nor what a decorator made up."""
+    cls: Any = getattr(named, "__origin__", named)
+    doc: Any = cls.__dict__.get("__doc__")
     if not isinstance(doc, str) or doc.startswith(f"{cls.__name__}(") or doc == "An enumeration.":
         return ""
     return "\n".join(clean(doc))

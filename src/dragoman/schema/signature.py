@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
+from types import GenericAlias
 from typing import Any, Final
 
 import msgspec
@@ -100,7 +101,7 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True, eq=False):
                 return self.read(rewritten)
             except _REFUSALS as second:
                 error = second
-        raise ArgumentError(explain_refusal(self.validator, arguments, error), self.name) from None
+        raise ArgumentError(explain_refusal(self.validator, arguments, error=error), self.name) from None
 
 
 def reflect(
@@ -122,19 +123,19 @@ def reflect(
     """
     shape = read_callable(function, {cls.__name__: cls for cls in context_types})
     name = name or shape.name
-    context, given, parameters = _sort(name, shape, context_types, injected)
+    context, given, parameters = _sort(name, shape, context_types=context_types, injected=injected)
     text, described = read_docstring(shape.doc)
-    arguments = [_argument(name, parameter, described) for parameter in parameters]
+    arguments = [_argument(name, parameter, described=described) for parameter in parameters]
     _check_names(name, arguments)
     extra = shape.extra if shape.extra is MISSING else read_annotation(shape.extra).type
     taken = frozenset(parameter.name for parameter in shape.parameters)
     try:
-        read, schema = _reading(name, arguments, extra, taken)
+        read, schema = _reading(name, arguments, extra=extra, taken=taken)
         output = read_output(shape.returns, content_types)
     except NameError:
         # A class defined inside a function, with postponed annotations.
         settle([*(argument.type for argument in arguments), extra, shape.returns], function)
-        read, schema = _reading(name, arguments, extra, taken)
+        read, schema = _reading(name, arguments, extra=extra, taken=taken)
         output = read_output(shape.returns, content_types)
     return Signature(
         name=name,
@@ -150,7 +151,7 @@ def reflect(
 
 
 def _sort(
-    name: str, shape: Shape, context_types: tuple[type, ...], injected: Callable[[Any], bool] | None
+    name: str, shape: Shape, *, context_types: tuple[type, ...], injected: Callable[[Any], bool] | None
 ) -> tuple[str | None, tuple[str, ...], list[Parameter]]:
     """The context, the injected parameters, and those that are arguments."""
     context: str | None = None
@@ -159,7 +160,9 @@ def _sort(
     for parameter in shape.parameters:
         if is_instance_type(parameter.annotation, context_types):
             if context is not None:
-                raise UsageError(f"{name}() takes two contexts, {context} and {parameter.name}: one is enough")
+                raise UsageError(
+                    f"{name}() takes two contexts, {context} and {parameter.name}: one is enough"
+                )
             context = parameter.name
         elif injected is not None and (injected(parameter.annotation) or injected(parameter.default)):
             given.append(parameter.name)
@@ -168,7 +171,7 @@ def _sort(
     return context, tuple(given), parameters
 
 
-def _argument(function: str, parameter: Parameter, described: dict[str, str]) -> Argument:
+def _argument(function: str, parameter: Parameter, *, described: dict[str, str]) -> Argument:
     reading = read_annotation(parameter.annotation, parameter.default)
     adapter = adapter_for(reading.written, f"{function}({parameter.name})")
     said = documentation(reading.written) if adapter is not None else {}
@@ -190,7 +193,7 @@ def _check_names(function: str, arguments: list[Argument]) -> None:
     for argument in arguments:
         if argument.wire in seen:
             raise UsageError(
-                f"{function}(): {seen[argument.wire]} and {argument.name} both have the name {argument.wire!r}"
+                f"{function}(): both {seen[argument.wire]} and {argument.name} are named {argument.wire!r}"
             )
         seen[argument.wire] = argument.name
 
@@ -207,16 +210,16 @@ def _callable(function: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
 
 
 def _reading(
-    name: str, arguments: list[Argument], extra: Any, taken: frozenset[str]
+    name: str, arguments: list[Argument], *, extra: Any, taken: frozenset[str]
 ) -> tuple[Read, dict[str, Any]]:
     """The decoder of the arguments and their schema, from the same types."""
     try:
-        return _reader(arguments, extra, taken), _input_schema(arguments, extra)
+        return _reader(arguments, extra=extra, taken=taken), _input_schema(arguments, extra)
     except TypeError as error:
-        raise _unreadable(name, arguments, error) from error
+        raise _unreadable(name, arguments, error=error) from error
 
 
-def _reader(arguments: list[Argument], extra: Any, taken: frozenset[str]) -> Read:
+def _reader(arguments: list[Argument], *, extra: Any, taken: frozenset[str]) -> Read:
     """One typed decode, and more only where a signature asks for more."""
     struct = msgspec.defstruct(
         "Arguments",
@@ -234,8 +237,10 @@ def _reader(arguments: list[Argument], extra: Any, taken: frozenset[str]) -> Rea
     typed = _adapted(read, adapters) if adapters else read
     if extra is MISSING:
         return typed
-    rest = msgspec.json.Decoder(dict[str, extra], dec_hook=decode_hook)
-    return _open(typed, rest, frozenset(argument.wire for argument in arguments), taken)
+    rest: msgspec.json.Decoder[Any] = msgspec.json.Decoder(
+        GenericAlias(dict, (str, extra)), dec_hook=decode_hook
+    )
+    return _open(typed, rest, wires=frozenset(argument.wire for argument in arguments), taken=taken)
 
 
 def _adapted(read: Read, adapters: dict[str, Adapter]) -> Read:
@@ -249,14 +254,18 @@ def _adapted(read: Read, adapters: dict[str, Adapter]) -> Read:
     return read_and_adapt
 
 
-def _open(read: Read, rest: msgspec.json.Decoder[Any], wires: frozenset[str], taken: frozenset[str]) -> Read:
+def _open(
+    read: Read, rest: msgspec.json.Decoder[Any], *, wires: frozenset[str], taken: frozenset[str]
+) -> Read:
     def read_with_rest(source: Any) -> dict[str, Any]:
         members = _RAW_OBJECT.decode(source)
         known = {wire: members.pop(wire) for wire in wires & members.keys()}
         for name in taken & members.keys():
             # The Python name of a renamed or supplied parameter: it must not reach it from outside.
             raise msgspec.ValidationError(f"Object contains unknown field `{name}`")
-        return read(msgspec.json.encode(known)) | rest.decode(msgspec.json.encode(members))
+        keywords = read(msgspec.json.encode(known))
+        keywords.update(rest.decode(msgspec.json.encode(members)))
+        return keywords
 
     return read_with_rest
 
@@ -271,7 +280,7 @@ def _field(argument: Argument) -> Any:
     return argument.name, kind, msgspec.field(default_factory=factory)
 
 
-def _unreadable(function: str, arguments: list[Argument], error: Exception) -> UsageError:
+def _unreadable(function: str, arguments: list[Argument], *, error: Exception) -> UsageError:
     """The fault of a signature, with the name of the parameter that is to blame."""
     hint = "use a type that msgspec reads, or a pydantic model"
     for argument in arguments:
@@ -279,7 +288,9 @@ def _unreadable(function: str, arguments: list[Argument], error: Exception) -> U
             try:
                 Rendering([argument.type], hook=schema_hook("input"))
             except TypeError as found:
-                return UsageError(f"{function}(): {argument.name} has a type that JSON cannot give: {found}", hint=hint)
+                return UsageError(
+                    f"{function}(): {argument.name} has a type that JSON cannot give: {found}", hint=hint
+                )
     return UsageError(f"{function}(): the arguments have a type that JSON cannot give: {error}", hint=hint)
 
 
@@ -317,7 +328,7 @@ def _publish_default(schema: dict[str, Any], argument: Argument) -> dict[str, An
         except (TypeError, ValueError):
             return schema
         return with_default(schema, default)
-    published = with_default(schema, default, encode_hook)
+    published = with_default(schema, default, encode=encode_hook)
     if "default" in published:
         try:
             msgspec.convert(published["default"], argument.type, dec_hook=decode_hook)

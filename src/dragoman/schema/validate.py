@@ -10,6 +10,7 @@ from typing import Any, Final
 from dragoman.errors import UsageError
 from dragoman.schema.bounds import MAX_STEPS, check_bounds, steps
 from dragoman.schema.errors import Fault, InvalidSchema, UnresolvedReference, UnsupportedDialect
+from dragoman.schema.shapes import is_array, is_object
 from dragoman.schema.wording import faults, pointer, snippet
 
 MAX_VALUE_DEPTH: Final = 128
@@ -50,11 +51,17 @@ class Validator:
         engine = self._engine(formats)
         size, depth = measure(value)
         if depth > MAX_VALUE_DEPTH:
-            return (Fault(field="", expected=f"a value nested at most {MAX_VALUE_DEPTH} deep", received="a deeper one"),)
+            return (
+                Fault(
+                    field="",
+                    expected=f"a value nested at most {MAX_VALUE_DEPTH} deep",
+                    received="a deeper one",
+                ),
+            )
         try:
             if engine.is_valid(value):
                 return ()
-            return self._list(engine, value, size, depth)
+            return self._list(engine, value, size=size, depth=depth)
         except ValueError as error:
             if isinstance(error, _validation_error()):
                 raise
@@ -64,7 +71,7 @@ class Validator:
         """Compile now; raises what is wrong with the schema."""
         self._engine(False)
 
-    def _list(self, engine: Any, value: Any, size: int, depth: int) -> tuple[Fault, ...]:
+    def _list(self, engine: Any, value: Any, *, size: int, depth: int) -> tuple[Fault, ...]:
         if steps(self.schema, depth) > MAX_STEPS:
             return (Fault(field="", expected="a value that the schema accepts", received=snippet(value)),)
         if size > MAX_LISTED:
@@ -90,23 +97,23 @@ def measure(value: Any) -> tuple[int, int]:
     """How many members and items a JSON value has, and how deep it nests (a scalar: 0)."""
     count = 0
     depth = 0
-    level = [value]
+    level: list[Any] = [value]
     while level:
-        inner = [item for item in level if isinstance(item, (dict, list, tuple))]
+        inner: list[Any] = [item for item in level if isinstance(item, (dict, list, tuple))]
         if not inner or depth > MAX_VALUE_DEPTH:
             break
         depth += 1
-        level = [part for item in inner for part in (item.values() if isinstance(item, dict) else item)]
+        level = [part for item in inner for part in (item.values() if is_object(item) else item)]
         count += len(level)
     return count, depth
 
 
 def _compile(schema: Any, formats: bool) -> Any:
-    if not isinstance(schema, (dict, bool)):
+    if not is_object(schema) and not isinstance(schema, bool):
         raise InvalidSchema(f"a JSON Schema is an object or a boolean, not {snippet(schema)}")
     rules = _rules()
     draft = rules.Draft7Validator if _dialect(schema) == "draft-07" else rules.Draft202012Validator
-    if isinstance(schema, dict):
+    if is_object(schema):
         check_bounds(schema)
     linear = rules.RegexOptions()
     bounded = rules.FancyRegexOptions(backtrack_limit=MAX_BACKTRACKS)
@@ -142,11 +149,11 @@ def _blamed(message: str, schema: Any) -> tuple[str, str]:
     found: list[tuple[str, str]] = []
     while waiting:
         node, place = waiting.pop(0)
-        pairs = node.items() if isinstance(node, dict) else enumerate(node)
+        pairs = node.items() if is_object(node) else enumerate(node)
         for key, value in pairs:
             if key in ("$ref", "$dynamicRef") and isinstance(value, str):
                 found.append((value, f"{place}/{key}"))
-            elif isinstance(value, (dict, list)):
+            elif is_object(value) or is_array(value):
                 waiting.append((value, f"{place}{pointer([key])}"))
     for reference, place in found:
         if reference.lstrip("#") and reference.lstrip("#") in message:
@@ -155,7 +162,7 @@ def _blamed(message: str, schema: Any) -> tuple[str, str]:
 
 
 def _dialect(schema: dict[str, Any] | bool) -> str:
-    named = schema.get("$schema") if isinstance(schema, dict) else None
+    named = schema.get("$schema") if is_object(schema) else None
     if named is None:
         return "2020-12"
     if not isinstance(named, str):

@@ -13,6 +13,7 @@ import msgspec
 
 from dragoman.schema.errors import SNIPPET, Fault
 from dragoman.schema.references import resolve
+from dragoman.schema.shapes import is_array, is_object
 
 _NAMES: Final = {
     "string": "a string",
@@ -22,26 +23,6 @@ _NAMES: Final = {
     "object": "an object",
     "array": "an array",
     "null": "null",
-}
-_PHRASES: Final[dict[str, Callable[[Any], str]]] = {
-    "type": lambda value: _kinds(value),
-    "enum": lambda value: _choice(value),
-    "const": lambda value: snippet(value),
-    "minimum": lambda value: f"a number of at least {value}",
-    "exclusiveMinimum": lambda value: f"a number greater than {value}",
-    "maximum": lambda value: f"a number of at most {value}",
-    "exclusiveMaximum": lambda value: f"a number less than {value}",
-    "multipleOf": lambda value: f"a multiple of {value}",
-    "minLength": lambda value: f"a string of at least {_count(value, 'character')}",
-    "maxLength": lambda value: f"a string of at most {_count(value, 'character')}",
-    "pattern": lambda value: f"a string that matches {value}",
-    "format": lambda value: f"a string in the format {value}",
-    "minItems": lambda value: f"an array of at least {_count(value, 'item')}",
-    "maxItems": lambda value: f"an array of at most {_count(value, 'item')}",
-    "uniqueItems": lambda value: "an array whose items all differ",
-    "minProperties": lambda value: f"an object of at least {_count(value, 'member')}",
-    "maxProperties": lambda value: f"an object of at most {_count(value, 'member')}",
-    "falseSchema": lambda value: "nothing in this place",
 }
 
 
@@ -77,16 +58,16 @@ def pointer(path: Iterable[str | int]) -> str:
 def describe(schema: Any, root: Any) -> str:
     """What a schema asks for, in a few words."""
     for _ in range(8):  # references to references; a longer chain says nothing useful
-        if not isinstance(schema, dict) or "$ref" not in schema:
+        if not is_object(schema) or "$ref" not in schema:
             break
         schema = resolve(root, schema["$ref"])
-    if not isinstance(schema, dict):
+    if not is_object(schema):
         return "a value"
     for keyword in ("enum", "const", "type"):
         if keyword in schema:
             return _PHRASES[keyword](schema[keyword])
     for keyword in ("anyOf", "oneOf"):
-        if keyword in schema and schema[keyword]:
+        if schema.get(keyword):
             return _either(describe(member, root) for member in schema[keyword])
     return "a value"
 
@@ -113,7 +94,9 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
     return best[1] if best is not None and best[0] <= limit else None
 
 
-def unknown_field(path: list[str | int], name: str, received: Any, known: Iterable[str], rule: str) -> Fault:
+def unknown_field(
+    path: list[str | int], name: str, *, received: Any, known: Iterable[str] = (), rule: str = ""
+) -> Fault:
     """The fault of a member that the schema does not have."""
     close = nearest(name, known)
     guess = f" (did you mean {snippet(close)}?)" if close is not None else ""
@@ -131,7 +114,9 @@ def _plain(error: Any) -> Fault:
     value = error.kind.value if phrase is not None else None
     return Fault(
         field=field_path(error.instance_path),
-        expected=phrase(value) if phrase is not None else f"a value that satisfies {keyword!r}: {error.message[:SNIPPET]}",
+        expected=phrase(value)
+        if phrase is not None
+        else f"a value that satisfies {keyword!r}: {error.message[:SNIPPET]}",
         received=snippet(error.instance),
         allowed=_allowed(keyword, value),
         rule=pointer(error.schema_path),
@@ -147,7 +132,7 @@ def _allowed(keyword: str, value: Any) -> tuple[Any, ...] | None:
 def _missing(error: Any, root: Any) -> Fault:
     name = error.kind.value
     parent = resolve(root, "#" + pointer(error.schema_path[:-1]))
-    wanted = parent.get("properties", {}).get(name) if isinstance(parent, dict) else None
+    wanted = parent.get("properties", {}).get(name) if is_object(parent) else None
     return Fault(
         field=field_path([*error.instance_path, name]),
         expected=describe(wanted, root),
@@ -158,10 +143,16 @@ def _missing(error: Any, root: Any) -> Fault:
 
 def _unknown(error: Any, root: Any) -> Iterator[Fault]:
     parent = resolve(root, "#" + pointer(error.schema_path[:-1]))
-    known = parent.get("properties", {}) if isinstance(parent, dict) else {}
+    known: dict[str, Any] = parent.get("properties", {}) if is_object(parent) else {}
     for name in error.kind.value:
         free = [other for other in known if other not in error.instance]
-        yield unknown_field(error.instance_path, name, error.instance[name], free, pointer(error.schema_path))
+        yield unknown_field(
+            error.instance_path,
+            name,
+            received=error.instance[name],
+            known=free,
+            rule=pointer(error.schema_path),
+        )
 
 
 def _unmatched(error: Any, root: Any) -> Iterator[Fault]:
@@ -186,7 +177,7 @@ def _unmatched(error: Any, root: Any) -> Iterator[Fault]:
     parent = resolve(root, "#" + pointer(error.schema_path))
     yield Fault(
         field=field_path(here),
-        expected=_either(describe(member, root) for member in parent) if isinstance(parent, list) else "a value",
+        expected=_either(describe(member, root) for member in parent) if is_array(parent) else "a value",
         received=snippet(error.instance),
         rule=pointer(error.schema_path),
     )
@@ -236,3 +227,25 @@ def _distance(left: str, right: str) -> int:
                 row[to] = min(row[to], before[to - 2] + 1)
         before = last
     return row[-1]
+
+
+_PHRASES: Final[dict[str, Callable[[Any], str]]] = {
+    "type": _kinds,
+    "enum": _choice,
+    "const": snippet,
+    "minimum": lambda value: f"a number of at least {value}",
+    "exclusiveMinimum": lambda value: f"a number greater than {value}",
+    "maximum": lambda value: f"a number of at most {value}",
+    "exclusiveMaximum": lambda value: f"a number less than {value}",
+    "multipleOf": lambda value: f"a multiple of {value}",
+    "minLength": lambda value: f"a string of at least {_count(value, 'character')}",
+    "maxLength": lambda value: f"a string of at most {_count(value, 'character')}",
+    "pattern": lambda value: f"a string that matches {value}",
+    "format": lambda value: f"a string in the format {value}",
+    "minItems": lambda value: f"an array of at least {_count(value, 'item')}",
+    "maxItems": lambda value: f"an array of at most {_count(value, 'item')}",
+    "uniqueItems": lambda value: "an array whose items all differ",
+    "minProperties": lambda value: f"an object of at least {_count(value, 'member')}",
+    "maxProperties": lambda value: f"an object of at most {_count(value, 'member')}",
+    "falseSchema": lambda value: "nothing in this place",
+}
