@@ -13,12 +13,13 @@ import signal
 import stat
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from dragoman.jsonrpc.envelope import broken
-from dragoman.jsonrpc.framing import Lines, TooLong
 from dragoman.jsonrpc.faults import read_id
+from dragoman.jsonrpc.framing import Lines, TooLong
 from dragoman.jsonrpc.message import DEFAULT, Limits
 from dragoman.protocol.call import Kernel
 from dragoman.transports.connection import ServerConnection
@@ -170,7 +171,7 @@ class _Session:
         self._lines = Lines(limits.max_bytes)
         self._done: asyncio.Future[None] = self._loop.create_future()
         self._paused = False
-        self._backlog: list[bytes | TooLong] = []
+        self._backlog: deque[bytes | TooLong] = deque()
         self._file_room = threading.Event()
         self._file_room.set()
         self._ahead = threading.Semaphore(4)  # chunks of a file that were read and not yet worked off
@@ -209,23 +210,30 @@ class _Session:
         self.feed(data)
 
     def feed(self, data: bytes) -> None:
-        frames = self._lines.feed(data)
-        if self._backlog:
-            self._backlog += frames
-        else:
-            self._work(frames)
+        """Take bytes as they came."""
+        self._work(self._lines.feed(data))
 
     def _work(self, frames: list[bytes | TooLong]) -> None:
-        connection = self.connection
-        for index, frame in enumerate(frames):
-            if connection.full or self.output.congested:
-                self._backlog = frames[index:]
+        backlog = self._backlog
+        if backlog or self._full():
+            backlog.extend(frames)
+            self._regulate()
+            return
+        for index, frame in enumerate(frames, 1):
+            self._take(frame)
+            if self._full() and index < len(frames):
+                backlog.extend(frames[index:])
                 self._regulate()
                 return
-            if type(frame) is bytes:
-                connection.receive(frame)
-            else:
-                self._too_long(frame)
+
+    def _take(self, frame: bytes | TooLong) -> None:
+        if type(frame) is bytes:
+            self.connection.receive(frame)
+        else:
+            self._too_long(frame)
+
+    def _full(self) -> bool:
+        return self.connection.full or self.output.congested
 
     def _too_long(self, frame: object) -> None:
         assert isinstance(frame, TooLong)
@@ -235,28 +243,25 @@ class _Session:
 
     def _regulate(self) -> None:
         """Stop reading while too much is in flight or unread by the client; go on when there is room."""
-        blocked = self.connection.full or self.output.congested
-        if not blocked and self._backlog:
-            frames, self._backlog = self._backlog, []
-            self._work(frames)
-            return
-        if blocked == self._paused:
-            return
-        self._paused = blocked
-        self._file_room.clear() if blocked else self._file_room.set()
-        if self.gate is not None and not self.gate.is_closing():
-            self.gate.pause_reading() if blocked else self.gate.resume_reading()
+        backlog = self._backlog
+        while backlog and not self._full():
+            self._take(backlog.popleft())
+        blocked = bool(backlog) or self._full()
+        if blocked != self._paused:
+            self._paused = blocked
+            self._file_room.clear() if blocked else self._file_room.set()
+            if self.gate is not None and not self.gate.is_closing():
+                self.gate.pause_reading() if blocked else self.gate.resume_reading()
         if not blocked and not self._reading:
             self.ended()
 
     def ended(self) -> None:
         """The input is at its end, or nobody reads the output."""
-        self._reading = False
-        if not self.output.lost:
-            if not self._backlog:
-                self._work(self._lines.eof())
-            if self._backlog:
-                return  # more was read than is worked off; the end comes after it
+        if self._reading:
+            self._reading = False
+            self._work(self._lines.eof())
+        if self._backlog and not self.output.lost:
+            return  # more was read than is worked off: the end comes after it
         if not self._done.done():
             self._done.set_result(None)
 
