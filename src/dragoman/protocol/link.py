@@ -42,8 +42,8 @@ class Link:
     session: Session | None = None
     principal: str | None = None
     notify: Callable[[str, object], None] | None = None
-    pending: dict[Id, Settle] = field(default_factory=dict)
-    subscriptions: set[str] = field(default_factory=set)  # resource URIs, by `resources/subscribe`
+    pending: dict[Id, Settle] = field(default_factory=dict[Id, Settle])
+    subscriptions: set[str] = field(default_factory=set[str])  # resource URIs, by `resources/subscribe`
     _last: int = 0
 
     def ask(self, settle: Settle) -> Id:

@@ -36,8 +36,7 @@ class Sent:
 
     def __await__(self) -> Generator[None, None, None]:
         """Nothing is left to wait for."""
-        return
-        yield
+        yield from ()
 
 
 _SENT = Sent()

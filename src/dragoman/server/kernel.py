@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 from msgspec import UNSET, Raw
@@ -130,18 +130,18 @@ class Kernel:
             raise Refusal(-32601, f"Method not found: {call.method.name}", {"method": call.method.name})
         return await handler(call)
 
-    def _sealed_list(self, call: Call, result: Result) -> Any:
+    def _sealed_list(self, call: Call, result: Result) -> Result:
         """A list as encoded before, if it is the very object that was encoded before."""
         key = call.revision.version, getattr(call.params, "cursor", UNSET) or None
         kept = self._kept.get(key)
         if kept is not None and kept.result is result:
-            return kept.encoded
+            return cast("Result", kept.encoded)  # an encoding stands for what it encodes
         sealed = call.revision.seal(result, call.method, extra=self._seal_meta)
         if call.method.name != "tools/list":
             return sealed
         encoded = Raw(msgspec.json.encode(sealed))
         self._kept[key] = _Kept(result, encoded)
-        return encoded
+        return cast("Result", encoded)
 
     def capabilities(self) -> ServerCapabilities:
         """What this server offers right now."""

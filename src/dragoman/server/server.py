@@ -9,11 +9,10 @@ from msgspec import UNSET
 
 from dragoman.errors import UsageError
 from dragoman.model import CacheScope, Icon, Implementation
-from dragoman.server import tool as tools
 from dragoman.server.kernel import Identity, Kernel
 from dragoman.server.middleware import Middleware, only
 from dragoman.server.registry import Registry
-from dragoman.server.tool import Tool, ToolOptions
+from dragoman.server.tool import Tool, ToolOptions, build
 from dragoman.transports.stdio import run_stdio
 from dragoman.version import VERSION
 
@@ -113,12 +112,16 @@ class Server:
             options["name"] = function
             function = None
         if function is None:
-            return lambda target: self.add_tool(target, **options)
+
+            def add(target: F) -> F:
+                return self.add_tool(target, **options)
+
+            return add
         return self.add_tool(function, **options)
 
     def add_tool(self, function: F, **options: Unpack[ToolOptions]) -> F:
         """As `tool`, for a function that is not decorated. Listeners are told at once."""
-        self.kernel.registry.add(tools.build(function, options, protocol_errors=self._protocol_errors))
+        self.kernel.registry.add(build(function, options, protocol_errors=self._protocol_errors))
         return function
 
     def remove_tool(self, name: str) -> None:

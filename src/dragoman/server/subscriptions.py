@@ -61,8 +61,8 @@ class Hub:
     """All who listen to one server."""
 
     kinds: frozenset[Kind] = frozenset({"tools"})  # what this server tells of
-    subscriptions: set[Subscription] = field(default_factory=set)
-    links: set[Link] = field(default_factory=set)
+    subscriptions: set[Subscription] = field(default_factory=set[Subscription])
+    links: set[Link] = field(default_factory=set[Link])
 
     async def listen(self, call: Call) -> SubscriptionsListenResult:
         """Answer `subscriptions/listen`: acknowledge, then stay until the client or the server ends it."""

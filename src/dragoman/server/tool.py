@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from inspect import isawaitable, iscoroutinefunction
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict, cast
 
 import msgspec
 from msgspec import UNSET
@@ -57,6 +57,7 @@ class ToolOptions(TypedDict, total=False):
 
 Function = Callable[..., Any]
 Invoke = Callable[[dict[str, Any]], Awaitable[Any]]
+Decode = Callable[[bytes | msgspec.Raw], dict[str, Any]]
 
 
 @dataclass(slots=True, eq=False)
@@ -67,7 +68,7 @@ class Tool:
     signature: Signature
     results: Results
     invoke: Invoke
-    decode: Callable[[bytes | msgspec.Raw], dict[str, Any]]
+    decode: Decode
     headers: tuple[HeaderParameter, ...]
     timeout: float | None
     protocol_errors: bool = False  # refused arguments are -32602, not a tool result
@@ -101,8 +102,9 @@ class Tool:
     async def _within(self, work: Awaitable[Any]) -> Any:
         if self.timeout is None:
             return await work
+        limit = asyncio.timeout(self.timeout)
         try:
-            async with asyncio.timeout(self.timeout) as limit:
+            async with limit:
                 return await work
         except TimeoutError:
             if not limit.expired():
@@ -151,7 +153,7 @@ def build(function: Function, options: ToolOptions, *, protocol_errors: bool = F
     name = given or signature.name
     if not name or name == "<lambda>":
         raise UsageError("a tool needs a name: @server.tool(name=...)")
-    decode = signature.decode
+    decode: Decode = signature.decode
     input_schema = signature.input_schema
     if "input_schema" in options:
         input_schema = dict(options["input_schema"])
@@ -190,7 +192,7 @@ def _annotations(given: ToolAnnotations | Mapping[str, Any] | None) -> ToolAnnot
         raise UsageError(f"annotations: {exc}") from None
 
 
-def _checked(validator: Validator, name: str) -> Callable[[bytes | msgspec.Raw], dict[str, Any]]:
+def _checked(validator: Validator, name: str) -> Decode:
     """A decoder that goes by a schema the author wrote, not by the signature."""
 
     def decode(source: bytes | msgspec.Raw) -> dict[str, Any]:
@@ -201,7 +203,7 @@ def _checked(validator: Validator, name: str) -> Callable[[bytes | msgspec.Raw],
         if not isinstance(value, dict):
             kind = type(value).__name__
             raise ArgumentError((Fault(field="", expected="an object", received=kind),), name)
-        return value
+        return cast("dict[str, Any]", value)
 
     return decode
 

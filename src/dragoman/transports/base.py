@@ -27,7 +27,7 @@ class Outgoing:
     frame: bytes
     revision: Revision | None = None
     subject: str | None = None
-    mirrored: Mapping[str, str] = field(default_factory=dict)
+    mirrored: Mapping[str, str] = field(default_factory=dict[str, str])
     handshake: bool = False  # this is `initialize`
 
 
