@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec import UNSET
 
+
 class DragomanError(Exception):
     """Base of every exception that this package raises on purpose."""
 
@@ -80,6 +81,36 @@ class DeadlineError(LocalError, TimeoutError):
 
 class PeerFault(LocalError):
     """The peer broke the protocol: an answer that is no answer, a page that never ends."""
+
+
+class HttpError(LocalError):
+    """The server answered with an HTTP status, and with no JSON-RPC message for the request.
+
+    `status` and `reason` are those of the answer; `body` is the beginning of its body (at most 300
+    characters, secrets of the request taken out), `content_type` its type or None, `location` where a
+    redirect points to, `challenge` the value of `WWW-Authenticate`. `session_ended` is true for a
+    404 to a request that named a session: it is over, and a new `initialize` opens another one
+    (2025-11-25, Streamable HTTP, "Session Management").
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int,
+        reason: str = "",
+        body: str = "",
+        server: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, server=server, stage="call", hint=hint)
+        self.status = status
+        self.reason = reason
+        self.body = body
+        self.content_type: str | None = None
+        self.location: str | None = None
+        self.challenge: str | None = None
+        self.session_ended = False
 
 
 class RemoteError(DragomanError):

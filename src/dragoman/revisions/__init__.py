@@ -1,4 +1,4 @@
-"""The protocol revisions that are spoken here, oldest first. A new one is a module and a name in this list."""
+"""The protocol revisions that are spoken here, oldest first. A new one is a module and a name in the list."""
 
 from __future__ import annotations
 
