@@ -232,7 +232,7 @@ def test_what_cannot_be_registered() -> None:
     with pytest.raises(UsageError, match="method 'strange': parameter 'a'"):
         service.method(strange)
 
-    def unresolved(a: Missing) -> None:  # type: ignore[name-defined] # noqa: F821 - the point of the test
+    def unresolved(a: Missing) -> None:  # noqa: F821 - the point of the test
         """Names a type that does not exist."""
 
     with pytest.raises(UsageError, match="method 'unresolved': its signature cannot be read"):

@@ -10,6 +10,8 @@ import asyncio
 import os
 import stat
 import sys
+from collections.abc import Callable
+from io import BufferedWriter, RawIOBase
 from typing import Final
 
 from dragoman.jsonrpc.framing import Lines
@@ -41,26 +43,31 @@ def claim_stdio() -> tuple[int, int]:
 
 
 async def open_fds(reader_fd: int, writer_fd: int) -> tuple[Reader, Writer]:
-    """A reader and a writer over two descriptors, which they own from here on."""
+    """A reader and a writer over two descriptors; closing the writer closes both."""
+    reader, close_reader = await _open_reader(reader_fd)
+    writer = await _open_writer(writer_fd)
+    return reader, _Both(writer, close_reader)
+
+
+async def _open_reader(fd: int) -> tuple[Reader, Callable[[], None]]:
+    file = os.fdopen(fd, "rb", 0)
+    if not _pollable(fd):
+        return _FileReader(file), file.close
+    stream = asyncio.StreamReader(limit=1 << 20)
     loop = asyncio.get_running_loop()
-    reader: Reader
-    writer: Writer
-    if _pollable(reader_fd):
-        stream = asyncio.StreamReader(limit=1 << 20)
-        await loop.connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(stream), os.fdopen(reader_fd, "rb", 0)
-        )
-        reader = stream
-    else:
-        reader = _FileReader(reader_fd)
-    if _pollable(writer_fd):
-        transport, protocol = await loop.connect_write_pipe(
-            lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), os.fdopen(writer_fd, "wb", 0)
-        )
-        writer = asyncio.StreamWriter(transport, protocol, None, loop)
-    else:
-        writer = _FileWriter(writer_fd)
-    return reader, writer
+    transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stream), file)
+    return stream, transport.close
+
+
+async def _open_writer(fd: int) -> Writer:
+    if not _pollable(fd):
+        return _FileWriter(os.fdopen(fd, "wb"))
+    loop = asyncio.get_running_loop()
+    # The protocol of a reader, because it is the one that has what a writer needs: `drain`.
+    transport, protocol = await loop.connect_write_pipe(
+        lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), os.fdopen(fd, "wb", 0)
+    )
+    return asyncio.StreamWriter(transport, protocol, None, loop)
 
 
 def _pollable(fd: int) -> bool:
@@ -69,21 +76,40 @@ def _pollable(fd: int) -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(fd)
 
 
+class _Both:
+    """A writer that takes its reader along when it closes."""
+
+    def __init__(self, writer: Writer, close_reader: Callable[[], None]) -> None:
+        self._writer = writer
+        self._close_reader = close_reader
+        self.transport: asyncio.WriteTransport | None = getattr(writer, "transport", None)
+
+    def write(self, data: bytes, /) -> None:
+        self._writer.write(data)
+
+    async def drain(self) -> None:
+        await self._writer.drain()
+
+    def close(self) -> None:
+        self._writer.close()
+        self._close_reader()
+
+    async def wait_closed(self) -> None:
+        await self._writer.wait_closed()
+
+
 class _FileReader:
-    def __init__(self, fd: int) -> None:
-        self._file = os.fdopen(fd, "rb", 0)
+    def __init__(self, file: RawIOBase) -> None:
+        self._file = file
 
     async def read(self, n: int, /) -> bytes:
         await asyncio.sleep(0)  # a file is always ready: let what it started run on
-        data = self._file.read(n)
-        if not data:
-            self._file.close()
-        return data
+        return self._file.read(n) or b""
 
 
 class _FileWriter:
-    def __init__(self, fd: int) -> None:
-        self._file = os.fdopen(fd, "wb")
+    def __init__(self, file: BufferedWriter) -> None:
+        self._file = file
 
     def write(self, data: bytes, /) -> None:
         self._file.write(data)

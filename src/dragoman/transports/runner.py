@@ -126,7 +126,7 @@ class Runner:
             return self._service.fault(error, bound=False)
         try:
             return begin(call)
-        except Exception as error:  # noqa: BLE001 - whatever a method raises is an answer
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - whatever it raises is an answer
             return self._fault(received.method, error)
 
     def _settle(self, request: RequestReceived, done: asyncio.Future[Any]) -> None:

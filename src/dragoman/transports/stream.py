@@ -36,6 +36,7 @@ logger: Final = logging.getLogger("dragoman.jsonrpc")
 
 CHUNK: Final = 256 * 1024
 HIGH_WATER: Final = 4 * 1024 * 1024
+MAX_UNREAD: Final = 256 * 1024 * 1024
 
 Framing: TypeAlias = type[Lines] | type[ContentLength]
 
@@ -198,7 +199,7 @@ class StreamPeer:
                     while self._runner.full and not self._peer.pending:
                         await self._wait_for_room()
                     self._take(frame)
-                await self._drain()
+                await self._wait_for_reader()
         except OSError as error:
             return f"the connection broke: {error}"
         for frame in self._framer.eof():
@@ -208,6 +209,26 @@ class StreamPeer:
     async def _wait_for_room(self) -> None:
         self._room = asyncio.get_running_loop().create_future()
         await self._room
+
+    async def _wait_for_reader(self) -> None:
+        """Read no more while the other side does not read, unless we wait for its answer ourselves.
+
+        If both sides stopped reading until the other one does, both would wait for ever.
+        """
+        self._flush()
+        if self._transport is None:
+            await self._writer.drain()
+            return
+        while (unread := self._transport.get_write_buffer_size()) > HIGH_WATER and not self._peer.pending:
+            drained = asyncio.ensure_future(self._writer.drain())
+            self._room = asyncio.get_running_loop().create_future()
+            await asyncio.wait((drained, self._room), return_when=asyncio.FIRST_COMPLETED)
+            if drained.done():
+                drained.result()
+            else:
+                drained.cancel()
+        if unread > MAX_UNREAD:
+            raise ConnectionError(f"{unread} bytes wait to be read by the other side, more than {MAX_UNREAD}")
 
     def _wake(self) -> None:
         if self._room is not None and not self._room.done():
