@@ -221,7 +221,7 @@ def test_open_fds_takes_regular_files(tmp_path: Path) -> None:
 
 
 def test_prints_do_not_get_between_the_messages(tmp_path: Path) -> None:
-    """What the program prints, before it serves and while it does, goes to stderr."""
+    """What the program prints while it serves goes to stderr, with what is still buffered from before."""
     program = tmp_path / "chatty.py"
     program.write_text(
         """
@@ -243,6 +243,7 @@ asyncio.run(serve_stdio(service))
         capture_output=True,
         timeout=60,
         check=True,
+        env={name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"},
     )
     assert done.stdout == b'{"jsonrpc":"2.0","id":1,"result":"input"}\n'
     assert done.stderr.splitlines() == [b"hello before", b"hello during"]
