@@ -36,7 +36,7 @@ from dragoman.jsonrpc.message import (
     too_large,
 )
 from dragoman.revisions.base import Revision
-from dragoman.transports.base import OnNotification, OnRequest, Outgoing
+from dragoman.transports.base import OnNotification, OnRequest, Outgoing, Tap
 from dragoman.transports.ledger import Ledger
 from dragoman.transports.pipes import Reader, Tail, Writer
 from dragoman.transports.spawn import Child, check_command, short_name, spawn
@@ -98,6 +98,7 @@ class ChildTransport:
         self._cwd = cwd
         self._forward = on_stderr or _forward
         self._limits = limits
+        self.tap: Tap | None = None
         self._decode_limits = Limits(max_bytes=limits.max_line)
         self._closed = False
         self._child: Child | None = None
@@ -137,6 +138,7 @@ class ChildTransport:
         self._loop = asyncio.get_running_loop()
         lost = partial(self._lose, child)
         self._writer = Writer(child.stdin, lost)
+        self._writer.tap = None if self.tap is None else partial(self.tap, "out")
         self._output = Reader(child.stdout, self._take)
         self._errors = Reader(child.stderr, self._tail.feed)
         self._output.done.add_done_callback(lost)
@@ -172,7 +174,7 @@ class ChildTransport:
             if settle:
                 await asyncio.wait([child.exited, self._output.done, self._errors.done], timeout=settle)
                 self._died(child)
-            if not self._writer.idle:
+            if self._writer.size:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._writer.drained(), grace[0])
             self._writer.close()
@@ -295,6 +297,8 @@ class ChildTransport:
             fault = too_large(frame.size, self._limits.max_line, head=frame.head)
             self._ledger.unreadable(fault, frame.head)
             return
+        if self.tap is not None:
+            self.tap("in", frame)
         message = decode(frame, self._decode_limits)
         if type(message) is Response:
             self._ledger.settle(message)
@@ -370,6 +374,8 @@ class ChildTransport:
             "running": child is not None and child.status is None,
             "exit_status": None if child is None else child.status,
             "watched": child is not None and child.watched,
+            "unsent": 0 if child is None else self._writer.size,
+            "asked": len(self._asked),
             "stderr_tail": self._tail.lines,
             **self._ledger.facts(),
         }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ log = logging.getLogger("dragoman")
 _WARNINGS: Final = 5
 _ABANDONED: Final = 1024  # ids of requests that were given up and may still be answered
 _HEAD: Final = 4096
+_DECIMAL: Final = re.compile("0|-?[1-9][0-9]{0,18}")
 _LAST_WARNING: Final = "; further ones are counted and not shown"
 
 
@@ -103,7 +105,7 @@ class Ledger:
         """
         id_ = message.id
         future = self.pending.pop(id_, None)
-        if future is None and isinstance(id_, str) and len(id_) < 20 and id_.isascii() and id_.isdigit():
+        if future is None and isinstance(id_, str) and _DECIMAL.fullmatch(id_):
             future = self.pending.pop(int(id_), None)
         elif future is None and len(self.pending) == 1 and _could_not_read(message):
             _, future = self.pending.popitem()

@@ -34,32 +34,30 @@ class Writer:
         self._loop = asyncio.get_running_loop()
         self._on_lost = on_lost
         self._queue: list[bytes | memoryview] = []
-        self._size = 0  # bytes in the queue
+        self.size = 0  # bytes that wait to be written
         self._scheduled = False
         self._blocked = False
         self._waiters: deque[asyncio.Future[None]] = deque()
         self.lost = False
+        self.tap: Callable[[bytes], None] | None = None  # sees every line as it is queued
         os.set_blocking(self._fd, False)
 
     @property
     def full(self) -> bool:
         """Whether more waits to be written than should: await `room()` first."""
-        return self._size > HIGH_WATER
-
-    @property
-    def idle(self) -> bool:
-        """Whether everything is written."""
-        return not self._size
+        return self.size > HIGH_WATER
 
     def send(self, frame: bytes, *, now: bool = False) -> None:
         """Queue one line; `now` writes without waiting for others of this turn of the loop."""
         if self.lost:
             return
+        if self.tap is not None:
+            self.tap(frame)
         if len(frame) < CHUNK:
             self._queue.append(frame + b"\n")
         else:
             self._queue += (frame, b"\n")  # no copy of what is big
-        self._size += len(frame) + 1
+        self.size += len(frame) + 1
         if self._blocked:
             return
         if now:
@@ -77,7 +75,7 @@ class Writer:
 
     async def drained(self) -> None:
         """Wait until everything is written, or the pipe is gone."""
-        while self._size and not self.lost:
+        while self.size and not self.lost:
             waiter: asyncio.Future[None] = self._loop.create_future()
             self._waiters.append(waiter)
             await waiter
@@ -107,8 +105,8 @@ class Writer:
         self._advance(written)
 
     def _advance(self, written: int) -> None:
-        self._size -= written
-        if self._size:
+        self.size -= written
+        if self.size:
             self._cut(written)
             if not self._blocked:
                 self._blocked = True
@@ -118,7 +116,7 @@ class Writer:
             if self._blocked:
                 self._blocked = False
                 self._loop.remove_writer(self._fd)
-        if self._waiters and self._size <= _LOW_WATER:
+        if self._waiters and self.size <= _LOW_WATER:
             self._wake()
 
     def _cut(self, written: int) -> None:
@@ -140,7 +138,7 @@ class Writer:
     def _stop(self) -> None:
         self.lost = True
         self._queue.clear()
-        self._size = 0
+        self.size = 0
         if self._blocked:
             self._blocked = False
             self._loop.remove_writer(self._fd)

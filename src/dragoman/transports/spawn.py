@@ -38,7 +38,9 @@ wait_for "$2"; kill -s TERM -- "-$group"
 wait_for "$3"; kill -s KILL -- "-$group"
 """
 
+SHELL: Final = "/bin/sh"
 _POLL_SECONDS: Final = 0.01
+_POLL_SECONDS_MOST: Final = 0.2
 _KILL_SECONDS: Final = 1.0
 
 _PROVIDERS: Final = {
@@ -118,7 +120,7 @@ class Child:
         if self.status is not None or (status := self._process.poll()) is None:
             return
         # Asked in the moment of reaping: while it has members, a group's number is not given to others.
-        self._others = self._group_has_members()
+        self._others = _exists(self.pid)
         self.status = status
         self._forget_pidfd()
         if not self.exited.done():
@@ -137,7 +139,7 @@ class Child:
         tenths = [str(max(1, round(seconds * 10))) for seconds in grace]
         try:
             self._watch = subprocess.Popen(
-                ["/bin/sh", "-c", _WATCH, "dragoman-watch", str(self.pid), *tenths],
+                [SHELL, "-c", _WATCH, "dragoman-watch", str(self.pid), *tenths],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -173,23 +175,18 @@ class Child:
         deadline = self._loop.time() + seconds
         if self.status is None:
             await asyncio.wait([self.exited], timeout=seconds)
-        while self.status is None or self._members_left():
+        pause = _POLL_SECONDS
+        while self.status is None or (self._members_left() and _runs(self.pid)):
             if self._loop.time() >= deadline:
                 return False
-            await asyncio.sleep(_POLL_SECONDS)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _POLL_SECONDS_MOST)
         return True
 
     def _members_left(self) -> bool:
         if self._others:
-            self._others = self._group_has_members()
+            self._others = _exists(self.pid)
         return self._others
-
-    def _group_has_members(self) -> bool:
-        try:
-            os.killpg(self.pid, 0)
-        except OSError:  # nobody there, or nobody whom this process may end
-            return False
-        return True
 
     def _signal(self, number: signal.Signals) -> None:
         if self.status is None or self._others:
@@ -219,6 +216,31 @@ class Child:
             assert watch.stdin is not None
             watch.stdin.close()
         _signalling.difference_update(self._held)
+
+
+def _exists(group: int) -> bool:
+    """Whether the group has members, zombies included."""
+    try:
+        os.killpg(group, 0)
+    except OSError:  # nobody there, or nobody whom this process may end
+        return False
+    return True
+
+
+def _runs(group: int) -> bool:
+    """Whether a member of the group runs.
+
+    A dead one whose parent is gone stays until process 1 reaps it, which in many a container is never.
+    """
+    numbers = [path.name for path in Path("/proc").glob("[0-9]*")]
+    for number in numbers:
+        with suppress(OSError, ValueError):
+            state, _, its_group, _ = (
+                Path("/proc", number, "stat").read_bytes().rpartition(b")")[2].split(None, 3)
+            )
+            if int(its_group) == group and state not in b"ZX":
+                return True
+    return not numbers  # a system without /proc: it exists, that is all one can know
 
 
 def spawn(
