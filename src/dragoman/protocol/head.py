@@ -24,14 +24,6 @@ _USUAL: Final = (b"application/json, text/event-stream", b"text/event-stream, ap
 _NEVER: Final = re.compile(r"q\s*=\s*0(?:\.0*)?")
 
 
-class Head(msgspec.Struct, gc=False):
-    """A request's head: `fields` by lower-case name; `doubled` is an `Mcp-*` header given twice."""
-
-    verb: str
-    fields: dict[bytes, bytes]
-    doubled: str | None = None
-
-
 class Say(msgspec.Struct, frozen=True, gc=False):
     """Answer with this, and nothing else happens."""
 
@@ -40,16 +32,30 @@ class Say(msgspec.Struct, frozen=True, gc=False):
     headers: Headers = ()
 
 
-def read_head(verb: str, headers: Iterable[tuple[bytes, bytes]], *, limit: int = 32_768) -> Head | Say:
-    """A head from header pairs with lower-case names, as ASGI gives them; 431 beyond `limit` bytes."""
+class Head(msgspec.Struct, gc=False):
+    """A request's head: `fields` by lower-case name.
+
+    `doubled` is an `Mcp-*` header given twice with different values; `fault` is what to say if the
+    head cannot be taken at all.
+    """
+
+    verb: str
+    fields: dict[bytes, bytes]
+    doubled: str | None = None
+    fault: Say | None = None
+
+
+def read_head(verb: str, headers: Iterable[tuple[bytes, bytes]], *, limit: int = 32_768) -> Head:
+    """A head from header pairs with lower-case names, as ASGI gives them; beyond `limit` bytes, a fault."""
     pairs = headers if isinstance(headers, list) else list(headers)
-    total = 0
-    for name, value in pairs:
-        total += len(name) + len(value)
-    if total > limit:
-        return fault(431, f"Request headers of {total} bytes: expected at most {limit}")
     fields = dict(pairs)
-    return Head(verb, fields) if len(fields) == len(pairs) else _combine(verb, pairs)
+    if len(fields) == len(pairs) and len(b"".join(fields)) + len(b"".join(fields.values())) <= limit:
+        return Head(verb, fields)
+    total = sum(len(name) + len(value) for name, value in pairs)
+    if total > limit:
+        said = fault(431, f"Request headers of {total} bytes: expected at most {limit}")
+        return Head(verb, fields, None, said)
+    return _combine(verb, pairs)
 
 
 def _combine(verb: str, pairs: list[tuple[bytes, bytes]]) -> Head:
@@ -63,6 +69,11 @@ def _combine(verb: str, pairs: list[tuple[bytes, bytes]]) -> Head:
         if name.startswith(b"mcp-"):
             doubled = name.decode("latin-1")
     return Head(verb, fields, doubled)
+
+
+def is_short(head: Head, max_body: int) -> bool:
+    """Whether the body is known to be within the limit by the number of digits of its length."""
+    return len(head.fields.get(b"content-length", b"")) < len(str(max_body))
 
 
 def check_post(head: Head, max_body: int) -> Say | None:

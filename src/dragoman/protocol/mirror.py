@@ -17,12 +17,13 @@ from msgspec import UNSET
 from dragoman.errors import Refusal
 from dragoman.model import HEADER_MISMATCH, CallToolParams
 from dragoman.protocol.call import Call
-from dragoman.protocol.headers import decode_value
+from dragoman.protocol.headers import PREFIX, decode_value
 
 VERSION: Final = b"mcp-protocol-version"
 _NUMBER: Final = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d{1,4})?")
 _ABSENT: Final = object()
-_blanks: Final = b" \t"
+_MARK: Final = PREFIX.encode()
+_BLANKS: Final = b" \t"
 
 
 class Parameter(Protocol):
@@ -50,14 +51,20 @@ def check(call: Call, fields: Mapping[bytes, bytes], parameters: Parameters) -> 
     Raises:
         Refusal: -32020, naming the header, what it says, and what the body says.
     """
-    _same("MCP-Protocol-Version", fields.get(VERSION), call.revision.version)
     method = call.method
-    _same("Mcp-Method", fields.get(b"mcp-method"), method.name)
+    name, version = method.name, call.revision.version
+    if fields.get(VERSION) != version.encode():
+        _same("MCP-Protocol-Version", fields.get(VERSION), version)
+    if fields.get(b"mcp-method") != name.encode():
+        _same("Mcp-Method", fields.get(b"mcp-method"), name)
     if method.subject is None:
         return
     params = call.params
     subject: str = getattr(params, method.subject)
-    _encoded("Mcp-Name", fields.get(b"mcp-name"), subject)
+    said = fields.get(b"mcp-name", b"")
+    # A plain value that is there byte for byte is right; all others are looked at closely.
+    if said.startswith(_MARK) or said != subject.encode("utf-8", "replace") or not subject.isascii():
+        _encoded("Mcp-Name", fields.get(b"mcp-name"), subject)
     if type(params) is CallToolParams:
         mirrored = parameters(subject)
         if mirrored:
@@ -77,11 +84,9 @@ def missing(header: str, body: str) -> Refusal:
 
 
 def _same(header: str, value: bytes | None, body: str) -> None:
-    if value == body.encode():
-        return
     if value is None:
         raise missing(header, body)
-    said = value.strip(_blanks).decode("latin-1")
+    said = value.strip(_BLANKS).decode("latin-1")
     if said != body:
         raise mismatch(header, said, body)
 

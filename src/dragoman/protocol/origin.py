@@ -28,7 +28,6 @@ _LOCAL: Final = re.compile(r"localhost|127(?:\.\d{1,3}){3}|\[::1\]")
 _AUTHORITY: Final = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_](?:[a-z0-9._-]*[a-z0-9_])?)\.?(?::(\d{1,5}))?")
 _ORIGIN: Final = re.compile(r"(https?)://(.+)")
 _PORTS: Final = {"http": "80", "https": "443"}
-_REMEMBERED: Final = 512
 
 
 class Denied(NamedTuple):
@@ -67,7 +66,6 @@ class HostRules:
         self._hosts = None if hosts is None else [_host_pattern(entry) for entry in hosts]
         self._origins = None if origins is None else [_origin_pattern(entry) for entry in origins]
         self._proxies: list[_Network] = [ip_network(entry, strict=False) for entry in proxies]
-        self._accepted: set[tuple[bytes, bytes | None, Address | None]] = set()
 
     def check(
         self, fields: Mapping[bytes, bytes], *, server: Address | None = None, peer: Address | None = None
@@ -78,18 +76,15 @@ class HostRules:
             host = _last(fields.get(b"x-forwarded-host")) or host
         if host is None:
             return Denied(400, "Host", "nothing", self.allowed(server), "send one Host header")
-        key = (host, origin, server)
-        if key in self._accepted:
-            return None
         name = host.decode("latin-1").lower()
-        denied = self._check_host(name, server) or (
+        return self._check_host(name, server) or (
             None if origin is None else self._check_origin(origin.decode("latin-1").lower(), name)
         )
-        if denied is None:
-            if len(self._accepted) >= _REMEMBERED:
-                self._accepted.clear()
-            self._accepted.add(key)
-        return denied
+
+    @property
+    def behind_proxies(self) -> bool:
+        """Whether the answer depends on who is the peer, and on what a proxy adds."""
+        return bool(self._proxies)
 
     def client(self, fields: Mapping[bytes, bytes], peer: Address | None) -> Address | None:
         """Who really sent the request: `peer`, or whom the trusted proxies in front say they had it from."""

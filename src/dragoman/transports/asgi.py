@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import MutableMapping
 from functools import partial
+from typing import Any, Final
 
 import msgspec
 
@@ -28,15 +30,28 @@ from dragoman.jsonrpc.message import (
 )
 from dragoman.model import CancelledParams
 from dragoman.protocol.call import Call, Kernel
-from dragoman.protocol.head import Head, Say, check_post, cors, denial, fault, preflight, read_head, too_large
+from dragoman.protocol.head import (
+    Head,
+    Say,
+    check_post,
+    cors,
+    denial,
+    fault,
+    is_short,
+    preflight,
+    read_head,
+    too_large,
+)
 from dragoman.protocol.http import SESSION, End, Hear, Serve, ServeBatch, Take, other_verb, post
 from dragoman.protocol.link import Link
+from dragoman.protocol.origin import Address
 from dragoman.transports.asgi_exchange import CANCELLED, CLOSING, Exchange, Receive, Scope, Send, Stopped
 from dragoman.transports.asgi_options import HttpOptions
 from dragoman.transports.asgi_sessions import HttpSession, Sessions
 
 log = logging.getLogger("dragoman.http")
 
+REMEMBERED: Final = 512
 _read_cancelled = msgspec.json.Decoder(CancelledParams).decode
 
 
@@ -62,7 +77,9 @@ class HttpApp:
         self.rules = self.options.rules()
         self.sessions = Sessions(kernel, limit=self.options.max_sessions, idle=self.options.session_idle)
         self._limits = Limits(max_bytes=self.options.max_body, max_depth=DEFAULT.max_depth)
-        self._live: set[Exchange] = set()  # exchanges whose work has to wait
+        self.live: set[Exchange] = set()
+        self.max_queue = self.options.max_queue
+        self._known: set[tuple[Any, ...]] = set()
         self._ticking: asyncio.AbstractEventLoop | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -70,21 +87,14 @@ class HttpApp:
         if scope["type"] != "http":
             await self._no_http(scope["type"], receive, send)
             return
-        options = self.options
-        head = read_head(scope["method"], scope["headers"], limit=options.max_header)
-        refused: Say | None
-        if isinstance(head, Say):
-            refused, head = head, Head(scope["method"], {})
-        else:
-            refused = self._refused(head, scope)
-        exchange = Exchange(
-            head, scope=scope, receive=receive, send=send, live=self._live, max_queue=options.max_queue
-        )
+        head = read_head(scope["method"], scope["headers"], limit=self.options.max_header)
+        refused = self._refused(head, scope)
+        exchange = Exchange(head, scope=scope, receive=receive, send=send, home=self)
         if refused is not None:
             await exchange.say(refused)
             return
         if b"origin" in head.fields:
-            exchange.extra += cors(head)
+            exchange.extra = cors(head)
         if head.verb == "POST":
             await self._post(exchange, receive)
         elif head.verb == "OPTIONS":
@@ -93,21 +103,39 @@ class HttpApp:
             await self._other(exchange)
 
     def _refused(self, head: Head, scope: Scope) -> Say | None:
-        path = scope["path"]
-        if path != self.path and not self._is_here(path, scope.get("root_path", "")):
-            return fault(
-                404, f"No MCP endpoint at {path}; it is at {scope.get('root_path', '')}{self.path or '/'}"
-            )
-        server, client = scope.get("server"), scope.get("client")
-        denied = self.rules.check(
-            head.fields,
-            server=None if server is None else tuple(server),
-            peer=None if client is None else client,
+        fields = head.fields
+        server: Address | None = scope.get("server")
+        if server is not None and type(server) is not tuple:
+            server = (server[0], server[1])
+        # Everything that the checks of a head look at, but for its length. A client's heads are alike.
+        looks = (
+            head.verb,
+            scope["path"],
+            scope.get("root_path", ""),
+            server,
+            fields.get(b"host"),
+            fields.get(b"origin"),
+            fields.get(b"content-type"),
+            fields.get(b"content-encoding"),
+            fields.get(b"accept"),
         )
+        if looks in self._known and head.fault is None and is_short(head, self.options.max_body):
+            return None
+        refused = head.fault or self._examined(head, scope, server=server)
+        if refused is None and not self.rules.behind_proxies:
+            if len(self._known) >= REMEMBERED:
+                self._known.clear()
+            self._known.add(looks)
+        return refused
+
+    def _examined(self, head: Head, scope: Scope, *, server: Address | None) -> Say | None:
+        path, root = scope["path"], scope.get("root_path", "")
+        if path != self.path and not self._is_here(path, root):
+            return fault(404, f"No MCP endpoint at {path}; it is at {root}{self.path or '/'}")
+        denied = self.rules.check(head.fields, server=server, peer=scope.get("client"))
         if denied is not None:
-            log.warning(
-                "%s %r refused; allowed: %s", denied.header, denied.received, ", ".join(denied.allowed)
-            )
+            names = ", ".join(denied.allowed)
+            log.warning("%s %r refused; allowed: %s", denied.header, denied.received, names)
             return denial(denied)
         return check_post(head, self.options.max_body) if head.verb == "POST" else None
 
@@ -118,12 +146,16 @@ class HttpApp:
     # POST ----------------------------------------------------------------------------------------
 
     async def _post(self, exchange: Exchange, receive: Receive) -> None:
-        body = await _read_body(receive, self.options.max_body)
-        if body is None:
-            return  # the client is gone
-        if isinstance(body, Say):
-            await exchange.say(body)
-            return
+        limit = self.options.max_body
+        message = await receive()
+        body: bytes = message.get("body", b"")
+        if not body or len(body) > limit or message.get("more_body"):
+            whole = await _read_body(receive, limit=limit, first=message)
+            if isinstance(whole, Say):
+                await exchange.say(whole)
+            if not isinstance(whole, bytes):
+                return
+            body = whole
         plan = post(
             exchange.head,
             decode(body, self._limits),
@@ -132,7 +164,13 @@ class HttpApp:
             parameters=self.kernel.header_parameters,
         )
         if isinstance(plan, Serve):
-            await self._serve(exchange, plan)
+            if plan.seat is None and not plan.opens:
+                exchange.link = plan.call.link
+                exchange.cancels = plan.call.revision.http.disconnect_cancels
+                frame, status = await self._handled(exchange, plan.call)
+                await exchange.answer(frame, status=status)
+            else:
+                await self._serve(exchange, plan)
         elif isinstance(plan, Say):
             await exchange.say(plan)
         elif isinstance(plan, Take):
@@ -141,9 +179,8 @@ class HttpApp:
             await self._serve_batch(exchange, plan)
 
     async def _serve(self, exchange: Exchange, plan: Serve[HttpSession]) -> None:
+        """Handle a call of a session, or the one that opens it."""
         call, seat = plan.call, plan.seat
-        if self._ticking is None or self._ticking is not asyncio.get_running_loop():
-            self._tick(asyncio.get_running_loop())
         if plan.opens and not self.sessions.room():
             text = f"No room for another session (at most {self.options.max_sessions}, all in use)"
             await exchange.say(fault(503, text, headers=((b"retry-after", b"30"),)))
@@ -162,7 +199,8 @@ class HttpApp:
                 self.sessions.touch(seat)
         if plan.opens and call.link.session is not None and status == 200:
             session = self.sessions.begin(call.link)
-            exchange.extra.append((SESSION, session.id.encode()))
+            self._tick(asyncio.get_running_loop())
+            exchange.extra = [*exchange.extra, (SESSION, session.id.encode())]
         await exchange.answer(frame, status=status)
 
     async def _handled(self, exchange: Exchange, call: Call) -> tuple[bytes, int]:
@@ -251,7 +289,6 @@ class HttpApp:
             await exchange.say(plan)
 
     async def _hear(self, exchange: Exchange, seat: HttpSession) -> None:
-        self._tick(asyncio.get_running_loop())
         exchange.open = True
         seat.attach(exchange)
         try:
@@ -265,23 +302,30 @@ class HttpApp:
 
     # Life ----------------------------------------------------------------------------------------
 
+    def look_after(self, exchange: Exchange) -> None:
+        """The work of `exchange` has to wait: see to its keep-alive, and end it when the app ends."""
+        self.live.add(exchange)
+        loop = asyncio.get_running_loop()
+        if self._ticking is not loop:
+            self._tick(loop)
+
     def _tick(self, loop: asyncio.AbstractEventLoop, *, again: bool = False) -> None:
         """Look after quiet streams and idle sessions from time to time, as long as there are any."""
         if self._ticking is loop and not again:
             return
         self._ticking = loop
         if again:
-            for exchange in list(self._live):
+            for exchange in list(self.live):
                 exchange.keep_alive()
             self.sessions.expire(loop.time())
-            if not self._live and not self.sessions:
+            if not self.live and not self.sessions:
                 self._ticking = None
                 return
         loop.call_later(self.options.keep_alive / 2, partial(self._tick, loop, again=True))
 
     def wind_down(self) -> None:
         """Let streams end that would stay open: subscriptions (with their result) and the sessions' own."""
-        for exchange in list(self._live):
+        for exchange in list(self.live):
             if exchange.cancels and exchange.link is not None:
                 self.kernel.unlinked(exchange.link)
         for session in self.sessions.values():
@@ -310,20 +354,21 @@ class HttpApp:
             )
 
 
-async def _read_body(receive: Receive, limit: int) -> bytes | Say | None:
+async def _read_body(receive: Receive, *, limit: int, first: MutableMapping[str, Any]) -> bytes | Say | None:
+    """The whole body from its first message on; what to say if it is too large; None if it breaks off."""
     parts: list[bytes] = []
     size = 0
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            return None
+    message = first
+    while message["type"] != "http.disconnect":
         part: bytes = message.get("body", b"")
         size += len(part)
         if size > limit:
             return too_large(limit)
-        if not message.get("more_body", False):
-            return b"".join([*parts, part]) if parts else part
         parts.append(part)
+        if not message.get("more_body", False):
+            return b"".join(parts)
+        message = await receive()
+    return None
 
 
 def _refusal(id_: Id, exc: Refusal) -> bytes:

@@ -9,15 +9,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, MutableMapping
 from threading import get_ident
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from dragoman.errors import ClosedError
 from dragoman.jsonrpc.message import Id, encode_notification, encode_request
 from dragoman.model import CancelledParams
-from dragoman.protocol.head import JSON, Head, Say
+from dragoman.protocol.head import JSON, Head, Headers, Say
 from dragoman.protocol.link import Link
 from dragoman.protocol.sse import encode_event
-from dragoman.transports.driven import driven
+from dragoman.transports.driven import resumed
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -41,66 +41,49 @@ SLOW: Final = "the client does not read its stream"
 CLOSING: Final = "the server is closing"
 
 
+class Home(Protocol):
+    """Who looks after exchanges whose work has to wait."""
+
+    live: set[Exchange]
+    max_queue: int
+
+    def look_after(self, exchange: Exchange) -> None:
+        """Put `exchange` into `live`, and see to its keep-alive."""
+        ...
+
+
 class Exchange:
     """The response to one request (`protocol.call.Channel` for the calls in it).
 
     `extra` are headers that every response to it carries. `link` is whose requests of ours go out
-    here; `cancels` says that a broken connection stops the work. While the work has to wait, the
-    exchange is in `live`.
+    here; `cancels` says that a broken connection stops the work, `asks` that the revision has
+    requests from the server. An instance holds only what differs from the values below: there is
+    one for every request.
     """
 
-    __slots__ = (
-        "_asked",
-        "_drain",
-        "_frames",
-        "_loop",
-        "_max_queue",
-        "_receive",
-        "_scope",
-        "_send",
-        "_size",
-        "_task",
-        "_thread",
-        "_watch",
-        "asks",
-        "broken",
-        "cancels",
-        "extra",
-        "fresh",
-        "head",
-        "link",
-        "live",
-        "open",
-        "reason",
-        "started",
-    )
+    extra: Headers = ()
+    link: Link | None = None
+    cancels = False
+    asks = False
+    reason: str | None = None
+    open = False  # calls may send
+    started = False  # the response is a stream, and its head is out or about to be
+    broken = False  # the stream was given up: no answer can follow
+    fresh = True  # something was sent since the last look at quiet streams
+    _size = 0
+    _frames: list[bytes] | None = None
+    _drain: asyncio.Task[None] | None = None
+    _watch: asyncio.TimerHandle | asyncio.Task[None] | None = None
+    _asked: set[Id] | None = None
+    _task: asyncio.Task[Any] | None = None
 
-    def __init__(
-        self, head: Head, *, scope: Scope, receive: Receive, send: Send, live: set[Exchange], max_queue: int
-    ) -> None:
+    def __init__(self, head: Head, *, scope: Scope, receive: Receive, send: Send, home: Home) -> None:
         self.head = head
-        self.extra: list[tuple[bytes, bytes]] = []
-        self.link: Link | None = None
-        self.cancels = False
-        self.asks = False  # the revision has requests from the server
-        self.reason: str | None = None
-        self.fresh = True  # something was sent since the last look at quiet streams
-        self.open = False  # calls may send
-        self.started = False  # the response is a stream, and its head is out or about to be
-        self.broken = False  # the stream was given up: no answer can follow
-        self.live = live
         self._scope = scope
         self._receive = receive
         self._send = send
-        self._max_queue = max_queue
-        self._frames: list[bytes] = []
-        self._size = 0
-        self._drain: asyncio.Task[None] | None = None
-        self._watch: asyncio.TimerHandle | asyncio.Task[None] | None = None
-        self._asked: set[Id] | None = None
-        self._task: asyncio.Task[Any] | None = None
+        self._home = home
         self._thread = get_ident()
-        self._loop: asyncio.AbstractEventLoop | None = None
 
     # Facts for handlers --------------------------------------------------------------------------
 
@@ -126,10 +109,11 @@ class Exchange:
         if not self.open:
             return
         frame = encode_notification(method, params)
+        task = self._task
         if get_ident() == self._thread:
             self.emit(frame)
-        elif self._loop is not None:
-            self._loop.call_soon_threadsafe(self.emit, frame)
+        elif task is not None:
+            task.get_loop().call_soon_threadsafe(self.emit, frame)
 
     async def ask(self, method: str, params: object) -> Any:
         """Send a request of ours on this response; the client's answer comes in by another POST.
@@ -176,11 +160,17 @@ class Exchange:
         Raises:
             Stopped: `stop` was called; whatever the work made of that does not count.
         """
-        self._loop = asyncio.get_running_loop()
         self._task = task = asyncio.current_task()
         self.open = True
         try:
-            result = await driven(coroutine_, self._suspended)
+            # What ends at once, as most calls do, costs neither a task nor a timer.
+            try:
+                waiting = coroutine_.send(None)
+            except StopIteration as stop:
+                result: T = stop.value
+            else:
+                self._suspended()
+                result = await resumed(coroutine_, waiting)
         except asyncio.CancelledError:
             if self.reason is None and task is not None and not task.cancelling():
                 raise RuntimeError("the work cancelled itself") from None
@@ -205,10 +195,10 @@ class Exchange:
         # The calls are over: nothing more is sent for them, and nobody watches the connection.
         self._task = None
         self.open = False
-        watch, self._watch = self._watch, None
-        if watch is not None:
-            watch.cancel()
-        self.live.discard(self)
+        if self._watch is not None:
+            self._watch.cancel()
+            self._watch = None
+        self._home.live.discard(self)
 
     def stop(self, reason: str) -> None:
         """Stop the work, once."""
@@ -224,10 +214,10 @@ class Exchange:
             raise Stopped(self.reason)
 
     def _suspended(self) -> None:
-        self.live.add(self)
+        self._home.look_after(self)
         # A stream of its own (`listen`) has begun by now, and sees for itself when its client is gone.
-        if self.cancels and not self.started and self._watch is None and self._loop is not None:
-            self._watch = self._loop.call_later(WATCH_AFTER, self._start_watch)
+        if self.cancels and not self.started and self._watch is None:
+            self._watch = asyncio.get_running_loop().call_later(WATCH_AFTER, self._start_watch)
 
     def _start_watch(self) -> None:
         watch = self._watch
@@ -235,8 +225,8 @@ class Exchange:
             return
         if watch is not None:
             watch.cancel()
-        if self._task is not None and self._loop is not None:
-            self._watch = self._loop.create_task(self._watching())
+        if self._task is not None:
+            self._watch = asyncio.get_running_loop().create_task(self._watching())
 
     async def _watching(self) -> None:
         await self.disconnected()
@@ -266,10 +256,12 @@ class Exchange:
 
     def write(self, data: bytes) -> None:
         """Queue bytes of the stream. A queue over its limit ends the stream: the client does not read it."""
+        if self._frames is None:
+            self._frames = []
         self._frames.append(data)
         self._size += len(data)
         self.fresh = True
-        if self._size > self._max_queue:
+        if self._size > self._home.max_queue:
             self._overflow()
         elif self._drain is None:
             self._drain = asyncio.get_running_loop().create_task(self._draining())
@@ -290,7 +282,7 @@ class Exchange:
 
     def _drop(self) -> None:
         self.open = False
-        self._frames.clear()
+        self._frames = None
         self._size = 0
 
     async def _draining(self) -> None:
@@ -312,8 +304,8 @@ class Exchange:
             await self._send({"type": "http.response.body", "body": b"", "more_body": True})
 
     async def _flush(self, *, more: bool = True) -> None:
-        data = b"".join(self._frames)
-        self._frames.clear()
+        data = b"".join(self._frames or ())
+        self._frames = None  # a list would keep its size for as long as the stream is open
         await self._send({"type": "http.response.body", "body": data, "more_body": more})
         self._size = max(0, self._size - len(data))
 
@@ -326,7 +318,7 @@ class Exchange:
             drain.cancel()  # it has not begun: everything goes out in one piece
             self._drain = None
         await self.start()
-        self._frames += [encode_event(frame) for frame in frames]
+        self._frames = [*(self._frames or ()), *map(encode_event, frames)]
         await self._flush(more=False)
 
     # A single answer -----------------------------------------------------------------------------
@@ -340,11 +332,12 @@ class Exchange:
         """Send the one answer that this response is for; an empty one is silence (202, or the end)."""
         if self.broken:
             return  # the server closes a connection whose response does not end
-        if self.streaming:
+        if self.started or self._drain is not None:
             await self.end_stream(*([frame] if frame else []))
         elif frame:
             headers = [JSON, (b"content-length", b"%d" % len(frame)), *self.extra]
-            await self._respond(status, frame, headers=headers)
+            await self._send({"type": "http.response.start", "status": status, "headers": headers})
+            await self._send({"type": "http.response.body", "body": frame})
         else:
             await self.say(Say(202))
 

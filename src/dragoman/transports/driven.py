@@ -1,11 +1,11 @@
-"""Awaiting work in one's own task while noticing whether it has to wait.
+"""Awaiting work that has begun already.
 
 It knows the coroutine protocol and nothing of what the work is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Coroutine, Generator
 from types import coroutine
 from typing import Any, TypeVar
 
@@ -13,17 +13,8 @@ T = TypeVar("T")
 
 
 @coroutine
-def driven(work: Coroutine[Any, Any, T], suspended: Callable[[], None]) -> Generator[Any, Any, T]:
-    """Await `work` in this very task, and call `suspended` if it does not end at once.
-
-    What ends at once, as most calls do, costs neither a task nor a timer.
-    """
-    try:
-        waiting = work.send(None)
-    except StopIteration as stop:
-        result: T = stop.value
-        return result
-    suspended()
+def resumed(work: Coroutine[Any, Any, T], waiting: Any) -> Generator[Any, Any, T]:
+    """Await the rest of `work`, whose first `send` gave `waiting`, in the task that began it."""
     while True:
         try:
             try:
@@ -31,10 +22,10 @@ def driven(work: Coroutine[Any, Any, T], suspended: Callable[[], None]) -> Gener
             except GeneratorExit:
                 work.close()
                 raise
-            except BaseException as exc:  # noqa: BLE001  # whatever is thrown in goes to the work, as `await` has it
+            except BaseException as exc:  # noqa: BLE001  # whatever is thrown in goes to the work, as with `await`
                 waiting = work.throw(exc)
             else:
                 waiting = work.send(sent)
         except StopIteration as stop:
-            result = stop.value
+            result: T = stop.value
             return result

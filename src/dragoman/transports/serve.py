@@ -6,6 +6,7 @@ The only module that knows which ASGI server is used. It knows nothing of MCP.
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import socket
 import sys
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from uvicorn import Config, Server
 
 GRACE: float = 5.0  # seconds that requests in flight may take to finish once a signal has come
+BACKLOG: int = 2048  # connections that wait to be accepted, as uvicorn has it
 
 
 class Endpoint(Protocol):
@@ -61,6 +63,7 @@ def run_http(
         UsageError: uvicorn is not installed.
     """
     server, listener = _prepare(app, host=host, port=port, grace=grace)
+    gc.freeze()  # what is loaded stays: the collector need not look at it again with every thousand requests
     with listener, asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
         runner.run(_run(server, listener, app=app, bound=bound))
 
@@ -135,6 +138,8 @@ def _bind(host: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
+        # Before anybody is told of it: a connection from now on waits, and is not refused.
+        listener.listen(BACKLOG)
     except OSError as exc:
         listener.close()
         hint = "another program listens there; choose another port, or 0 for any free one" if port else None
