@@ -1,0 +1,1 @@
+"""Configuration files of hosts: one module a dialect, one neutral record out (`record`)."""
