@@ -11,7 +11,9 @@ from msgspec.structs import replace
 from dragoman.errors import Refusal
 from dragoman.model import (
     CLIENT_CAPABILITIES_KEY,
+    COMPLETE,
     HEADER_MISMATCH,
+    INPUT_REQUIRED,
     MISSING_REQUIRED_CLIENT_CAPABILITY,
     PROTOCOL_VERSION_KEY,
     UNSUPPORTED_PROTOCOL_VERSION,
@@ -53,10 +55,11 @@ def _lacking(key: str) -> Refusal:
 def seal(result: Result, method: Method, *, extra: Mapping[str, Any]) -> Result:
     """A copy with `resultType` and the server's name in `_meta`: the handler may keep what it returned."""
     meta = {**extra, **result.meta} if result.meta else dict(extra)
+    asks = type(result) is InputRequiredResult
     kind = result.result_type
     if kind is UNSET:
-        kind = "complete"
-    if method.cacheable and type(result) is not InputRequiredResult and getattr(result, "ttl_ms", 0) is UNSET:
+        kind = INPUT_REQUIRED if asks else COMPLETE
+    if method.cacheable and not asks and getattr(result, "ttl_ms", 0) is UNSET:
         return replace(result, result_type=kind, meta=meta, ttl_ms=0, cache_scope="private")
     return replace(result, result_type=kind, meta=meta)
 

@@ -49,11 +49,12 @@ _read_cancelled = msgspec.json.Decoder(CancelledParams).decode
 class StreamChannel:
     """The way back to the sender of one request, over the stream that all requests share."""
 
-    __slots__ = ("_connection", "open")
+    __slots__ = ("_connection", "open", "task")
 
     def __init__(self, connection: ServerConnection) -> None:
         self._connection = connection
         self.open = True
+        self.task: asyncio.Task[None]
 
     def notify(self, method: str, params: object) -> None:
         """Send a notification at once; nothing once the request is answered. Safe from any thread."""
@@ -113,7 +114,7 @@ class ServerConnection:
         self._on_room = on_room
         self._loop = asyncio.get_running_loop()
         self._thread = get_ident()
-        self._tasks: dict[Id, asyncio.Task[None]] = {}
+        self._open: dict[Id, StreamChannel] = {}
         self._idle: asyncio.Future[None] | None = None
         self.congested = congested
         self.link = Link(notify=self._notify)
@@ -162,12 +163,12 @@ class ServerConnection:
     @property
     def in_flight(self) -> int:
         """Requests that are being worked on."""
-        return len(self._tasks)
+        return len(self._open)
 
     @property
     def full(self) -> bool:
         """Whether no further request should be read for now."""
-        return len(self._tasks) >= self._max
+        return len(self._open) >= self._max
 
     def receive(self, frame: bytes) -> None:
         """Take in one message; a request becomes a task, everything else is dealt with at once."""
@@ -175,7 +176,7 @@ class ServerConnection:
 
     def refuse(self, message: Invalid) -> None:
         """Answer bytes that a framing could not make a message of."""
-        self._transmit(encode_invalid(message))
+        self._take(message, self._transmit)
 
     def _take(self, message: Message, send: Callable[[bytes], None]) -> None:
         kind = type(message)
@@ -192,16 +193,16 @@ class ServerConnection:
             send(encode_invalid(message))
 
     def _start(self, request: Request, send: Callable[[bytes], None]) -> None:
-        if request.id in self._tasks:
+        if request.id in self._open:
             detail = (
                 f"Invalid request: id {request.id!r} is already in use by a request that is not answered yet"
             )
             send(encode_error(request.id, INVALID_REQUEST, detail))
             return
-        self._tasks[request.id] = self._loop.create_task(self._run(request, send))
+        channel = self._open[request.id] = StreamChannel(self)
+        channel.task = self._loop.create_task(self._run(request, channel, send=send))
 
-    async def _run(self, request: Request, send: Callable[[bytes], None]) -> None:
-        channel = StreamChannel(self)
+    async def _run(self, request: Request, channel: StreamChannel, *, send: Callable[[bytes], None]) -> None:
         try:
             answer = await answer_request(self._kernel, request, link=self.link, channel=channel)
         except asyncio.CancelledError:
@@ -215,13 +216,13 @@ class ServerConnection:
         send(answer)
 
     def _end(self, id_: Id) -> None:
-        tasks = self._tasks
-        was_full = len(tasks) >= self._max
-        if tasks.pop(id_, None) is None:
+        still_open = self._open
+        was_full = len(still_open) >= self._max
+        if still_open.pop(id_, None) is None:
             return
         if was_full and self._on_room is not None:
             self._on_room()
-        if not tasks and self._idle is not None and not self._idle.done():
+        if not still_open and self._idle is not None and not self._idle.done():
             self._idle.set_result(None)
 
     def _notified(self, notification: Notification) -> None:
@@ -237,14 +238,15 @@ class ServerConnection:
         except msgspec.ValidationError:
             log.warning("a malformed notifications/cancelled was ignored")
             return
-        task = self._tasks.get(wanted)  # type: ignore[arg-type]  # UNSET is no key of the table
-        if task is not None:
-            self._stop(wanted, task)  # type: ignore[arg-type]  # it was a key of the table
+        channel = self._open.get(wanted)  # type: ignore[arg-type]  # UNSET is no key of the table
+        if channel is not None:
+            self._stop(wanted, channel)  # type: ignore[arg-type]  # it was a key of the table
 
-    def _stop(self, id_: Id, task: asyncio.Task[None]) -> None:
+    def _stop(self, id_: Id, channel: StreamChannel) -> None:
+        channel.open = False
         # A task that is cancelled before its first step never runs, so it cannot tidy up after itself.
-        task.add_done_callback(lambda _: self._end(id_))
-        task.cancel()
+        channel.task.add_done_callback(lambda _: self._end(id_))
+        channel.task.cancel()
 
     def _batch(self, batch: Batch) -> None:
         session = self.link.session
@@ -268,7 +270,7 @@ class ServerConnection:
         """Let what is in flight finish for at most `timeout` seconds, then cancel the rest."""
         self._kernel.unlinked(self.link)
         self.link.close("the client closed the connection")
-        if self._tasks:
+        if self._open:
             self._idle = self._loop.create_future()
             await asyncio.wait([self._idle], timeout=timeout)
         await self.cancel()
@@ -277,11 +279,11 @@ class ServerConnection:
         """Stop everything at once; nothing more is sent for it."""
         self._kernel.unlinked(self.link)
         self.link.close("the connection is closed")
-        tasks = dict(self._tasks)
-        for id_, task in tasks.items():
-            self._stop(id_, task)
-        if tasks:
-            await asyncio.wait(tasks.values())
+        still_open = dict(self._open)
+        for id_, channel in still_open.items():
+            self._stop(id_, channel)
+        if still_open:
+            await asyncio.wait([channel.task for channel in still_open.values()])
 
 
 async def answer_request(kernel: Kernel, request: Request, *, link: Link, channel: Any) -> bytes:

@@ -17,10 +17,8 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dragoman.jsonrpc.envelope import broken
-from dragoman.jsonrpc.faults import read_id
 from dragoman.jsonrpc.framing import Lines, TooLong
-from dragoman.jsonrpc.message import DEFAULT, Limits
+from dragoman.jsonrpc.message import DEFAULT, Limits, too_large
 from dragoman.protocol.call import Kernel
 from dragoman.transports.connection import ServerConnection
 
@@ -233,13 +231,12 @@ class _Session:
             self._too_long(frame)
 
     def _full(self) -> bool:
+        if self.connection.link.pending:
+            return False  # a tool waits for the client's answer, which has to be read
         return self.connection.full or self.output.congested
 
-    def _too_long(self, frame: object) -> None:
-        assert isinstance(frame, TooLong)
-        limit = self._limits.max_bytes
-        detail = f"message of {frame.size} bytes or more: expected at most {limit}"
-        self.connection.refuse(broken(detail, read_id(frame.head)))
+    def _too_long(self, frame: TooLong) -> None:
+        self.connection.refuse(too_large(frame.size, self._limits.max_bytes, head=frame.head))
 
     def _regulate(self) -> None:
         """Stop reading while too much is in flight or unread by the client; go on when there is room."""
