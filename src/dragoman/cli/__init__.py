@@ -1,0 +1,1 @@
+"""The command line: `main` finds the command, `parsers` reads its words, one module each does the work."""

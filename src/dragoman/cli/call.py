@@ -1,0 +1,106 @@
+"""`dragoman call TARGET TOOL`: one call of one tool, and what it answers."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from dragoman.cli import arguments, content, output
+from dragoman.cli.failure import ToolFailed
+from dragoman.cli.progress import Bar
+from dragoman.cli.session import perform
+from dragoman.client import Client, ToolResult
+from dragoman.errors import RemoteError, UsageError
+from dragoman.model import LoggingMessageParams, Tool
+
+_NEAR: Final = 3  # names that are offered for an unknown one
+
+
+def run(options: Namespace) -> int:
+    """Call the tool; returns the exit status."""
+    bar = Bar()
+    work = partial(_call, options=options, bar=bar)
+    if options.log is None:
+        return perform(options, work, show=_show)
+
+    def log(entry: LoggingMessageParams) -> None:
+        bar.clear()
+        data: Any = entry.data
+        told = data if isinstance(data, str) else msgspec.json.encode(data).decode()
+        output.note(f"{entry.level}: {told}")
+
+    return perform(options, work, show=_show, log_handler=log, log_level=options.log)
+
+
+async def _call(client: Client, *, options: Namespace, bar: Bar) -> Any:
+    base, words = _given(options)
+    listed: list[Tool] = []
+    schema: Mapping[str, Any] = {}
+    if any(not word.forced for word in words):
+        # Only a schema tells whether 123 is a number or a text.
+        listed = await client.list_tools()
+        schema = next((tool.input_schema for tool in listed if tool.name == options.tool), schema)
+    given = arguments.assemble(words, schema, base=base)
+    try:
+        result = await client.call_tool(options.tool, given, progress=bar)
+    except RemoteError:
+        await _offer_others(client, options.tool, listed=listed)
+        raise
+    finally:
+        bar.clear()
+    return _outcome(result, options)
+
+
+def _outcome(result: ToolResult, options: Namespace) -> Any:
+    for fault in result.invalid:
+        output.note(f"dragoman: warning: the result does not fit what the tool promised: {fault}")
+    if result.is_error:
+        raise ToolFailed(content.told(result), content.plain(result))
+    if options.output is not None:
+        for written in content.save(result, Path(options.output)):
+            output.note(f"saved {written}")
+    return (
+        content.plain(result)
+        if options.json
+        else None
+        if options.output is not None
+        else content.told(result)
+    )
+
+
+def _show(value: str | None) -> None:
+    if value is not None:
+        output.text(value)
+
+
+def _given(options: Namespace) -> tuple[dict[str, Any], list[arguments.Word]]:
+    words = arguments.words(options.argument)
+    source = options.args
+    if source is None:
+        return {}, words
+    try:
+        if source == "-":
+            source = sys.stdin.read()
+        elif source.startswith("@"):
+            source = Path(source[1:]).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as exc:
+        raise UsageError(f"--args: {exc}") from None
+    return arguments.read_object(source), words
+
+
+async def _offer_others(client: Client, name: str, *, listed: list[Tool]) -> None:
+    """Where the server has no tool of that name, say which it has."""
+    try:
+        names = [tool.name for tool in listed or await client.list_tools()]
+    except RemoteError:
+        return
+    if name not in names:
+        near = [other for other in names if name.lower() in other.lower() or other.lower() in name.lower()]
+        shown = ", ".join((near or names)[:_NEAR])
+        output.note(f"dragoman: no tool {name!r}" + (f"; there is {shown}" if shown else ""))

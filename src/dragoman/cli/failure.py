@@ -1,0 +1,112 @@
+"""What went wrong, as a command tells it: the exit status, one JSON object, or lines for a person.
+
+It reads exceptions and nothing else, and writes nowhere.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from dragoman.errors import (
+    DeadlineError,
+    DragomanError,
+    LocalError,
+    NegotiationError,
+    PeerFault,
+    RemoteError,
+    UsageError,
+    exit_text,
+)
+
+DONE: Final = 0
+TOOL: Final = 1
+USAGE: Final = 2
+PROTOCOL: Final = 3
+CONNECT: Final = 4
+DENIED: Final = 5
+
+_DENYING: Final = frozenset({401, 403})  # HTTP statuses
+
+
+class ToolFailed(DragomanError):
+    """The tool answered with `isError`; `result` is what it answered, as on the wire."""
+
+    def __init__(self, text: str, result: dict[str, Any]) -> None:
+        super().__init__(text)
+        self.text = text
+        self.result = result
+
+
+def status(error: DragomanError) -> int:
+    """The exit status for it."""
+    return _STATUS[kind(error)]
+
+
+def kind(error: DragomanError) -> str:
+    """One word for it: `tool`, `usage`, `protocol`, `denied`, `deadline`, `connect`."""
+    if isinstance(error, ToolFailed):
+        return "tool"
+    if isinstance(error, UsageError):
+        return "usage"
+    if isinstance(error, RemoteError | PeerFault | NegotiationError) or not isinstance(error, LocalError):
+        return "protocol"
+    if getattr(error, "status", None) in _DENYING:  # an HTTP status
+        return "denied"
+    return "deadline" if isinstance(error, DeadlineError) else "connect"
+
+
+_STATUS: Final = {
+    "tool": TOOL,
+    "usage": USAGE,
+    "protocol": PROTOCOL,
+    "denied": DENIED,
+    "deadline": CONNECT,
+    "connect": CONNECT,
+}
+
+
+def record(error: DragomanError) -> dict[str, Any]:
+    """The error as the `error` member of an envelope; members that are not known are left out."""
+    told: dict[str, Any] = {"kind": kind(error), "message": str(error)}
+    if isinstance(error, ToolFailed):
+        told["result"] = error.result
+    elif isinstance(error, RemoteError):
+        told["message"], told["code"] = error.message, error.code
+        if error.data is not None:
+            told["data"] = error.data
+    elif isinstance(error, LocalError):
+        told["message"] = error.message
+        for name in ("server", "stage", "status", "exit_status", "hint"):
+            value = getattr(error, name, None)
+            if value is not None:
+                told["http_status" if name == "status" else name] = value
+        if error.stderr_tail:
+            told["stderr_tail"] = list(error.stderr_tail)
+    return told
+
+
+def lines(error: DragomanError) -> list[str]:
+    """The error for a person, the most important line first.
+
+    What a program said on stderr before it ended is not repeated: it went to our stderr as it came.
+    """
+    if isinstance(error, ToolFailed):
+        return [error.text or "the tool failed and did not say why"]
+    if isinstance(error, RemoteError):
+        data = [] if error.data is None else [f"  data: {msgspec.json.encode(error.data).decode()}"]
+        return [f"the server answered with error {error.code}: {error.message}", *data]
+    if not isinstance(error, LocalError):
+        return [str(error)]
+    return _local(error)
+
+
+def _local(error: LocalError) -> list[str]:
+    where = error.server or ""
+    if error.stage:
+        where = f"{where} ({error.stage})" if where else error.stage
+    first = f"{where}: {error.message}" if where else error.message
+    if error.exit_status is not None:
+        first += f" ({exit_text(error.exit_status)})"
+    return [first, f"  try: {error.hint}"] if error.hint else [first]

@@ -1,0 +1,87 @@
+"""`dragoman list TARGET`: the tools of a server as a table, or as the server lists them in JSON."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from dragoman.cli import output
+from dragoman.cli.session import perform
+from dragoman.client import Client
+from dragoman.model import Tool, ToolAnnotations
+from dragoman.schema.references import resolve
+from dragoman.schema.shapes import is_array, is_object
+
+_ALTERNATIVES = 6  # values of an enumeration that are written out
+
+
+def run(options: Namespace) -> int:
+    """List the tools; returns the exit status."""
+    return perform(options, _tools, show=_show)
+
+
+async def _tools(client: Client) -> dict[str, list[Tool]]:
+    return {"tools": await client.list_tools()}
+
+
+def _show(value: dict[str, list[Tool]]) -> None:
+    tools = value["tools"]
+    if not tools:
+        output.note("the server has no tools")
+        return
+    rows = [("TOOL", "ARGUMENTS", "HINTS", "DESCRIPTION"), *map(_row, tools)]
+    for line in output.table(rows, output.columns()):
+        output.line(line)
+
+
+def _row(tool: Tool) -> tuple[str, str, str, str]:
+    description = tool.description if tool.description is not UNSET else tool.title
+    first = "" if description is UNSET else description.strip().partition("\n")[0]
+    return tool.name, signature(tool.input_schema), hints(tool.annotations), first
+
+
+def hints(annotations: ToolAnnotations | msgspec.UnsetType) -> str:
+    """What a tool's annotations say, in words; only what they do say."""
+    if annotations is UNSET:
+        return ""
+    said = {
+        "read-only": annotations.read_only_hint,
+        "destructive": annotations.destructive_hint,
+        "idempotent": annotations.idempotent_hint,
+        "open-world": annotations.open_world_hint,
+    }
+    return ",".join(word for word, value in said.items() if value is True)
+
+
+def signature(schema: dict[str, Any]) -> str:
+    """The arguments of a tool on one line: `name:type`, in brackets where they may be left out."""
+    properties = schema.get("properties")
+    required = schema.get("required")
+    needed = required if is_array(required) else []
+    parts: list[str] = []
+    for name, place in properties.items() if is_object(properties) else ():
+        text = f"{name}:{kind(place, schema)}"
+        parts.append(text if name in needed else f"[{text}]")
+    return " ".join(parts)
+
+
+def kind(schema: Any, root: dict[str, Any]) -> str:
+    """What a value may be, in a word or two."""
+    if is_object(schema) and "$ref" in schema:
+        schema = resolve(root, schema["$ref"])
+    if not is_object(schema):
+        return "any"
+    values = [schema["const"]] if "const" in schema else schema.get("enum")
+    if is_array(values):
+        shown = [value if isinstance(value, str) else msgspec.json.encode(value).decode() for value in values]
+        return "|".join(shown[:_ALTERNATIVES] + ["…"] * (len(shown) > _ALTERNATIVES))
+    named = schema.get("type")
+    if is_array(named):
+        return "|".join(map(str, named))
+    if isinstance(named, str):
+        return named
+    either = schema.get("anyOf") or schema.get("oneOf")
+    return "|".join(dict.fromkeys(kind(inner, root) for inner in either)) if is_array(either) else "any"

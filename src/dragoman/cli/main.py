@@ -1,0 +1,140 @@
+"""The `dragoman` command: finds the command that was named and loads that one alone.
+
+It knows the names of the commands and where they live, and refuses to load anything that a command
+does not need: `--help` and `--version` load neither the protocol nor an event loop.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any, Final
+
+from dragoman.version import VERSION
+
+USAGE: Final = 2
+INTERRUPTED: Final = 130  # 128 + SIGINT, as shells have it
+BROKEN_PIPE: Final = 141  # 128 + SIGPIPE
+
+# Name -> what it does in a line. The work is in `cli/<name>.py`, its words in `cli/parsers.py`.
+COMMANDS: Final = {
+    "run": "serve the server of a Python file, over stdio or HTTP",
+    "list": "list the tools of a server",
+    "call": "call a tool of a server",
+    "discover": "show what a server is and speaks",
+    "demo": "show everything at work on an example",
+}
+# These read their words themselves.
+_OWN_WORDS: Final = frozenset({"demo"})
+
+_HELP: Final = """\
+usage: dragoman COMMAND ...
+
+Serve, look at and call MCP servers.
+
+commands:
+{commands}
+
+options:
+  -h, --help     show this, or with a command before it what that takes
+  --version      show the version
+
+TARGET, wherever a command takes one, is a URL, a path to a .py file (server.py or server.py:name),
+a command line in quotes, or a configuration entry as JSON.
+
+exit status: 0 done, 1 the tool said error, 2 usage, 3 protocol error, 4 could not connect, 5 denied
+
+examples:
+  dragoman call server.py add a=1 b=2
+  dragoman list https://example.com/mcp
+  dragoman run server.py --http 127.0.0.1:8000
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status. `argv` is without the program's name."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        status = _dispatch(words)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read the output has seen enough. The interpreter flushes once more at its end.
+        _drop_output()
+        return BROKEN_PIPE
+    return status
+
+
+def _drop_output() -> None:
+    try:
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, sys.stdout.fileno())
+        os.close(nothing)
+    except (OSError, ValueError):
+        return
+
+
+def _dispatch(words: list[str]) -> int:
+    name = words[0] if words else "--help"
+    if name in ("-h", "--help", "help") and words[1:2] and words[1] in COMMANDS:
+        return _dispatch([words[1], "--help"])
+    if name in ("-h", "--help", "help"):
+        width = max(map(len, COMMANDS))
+        lines = "\n".join(f"  {command:{width}}   {what}" for command, what in COMMANDS.items())
+        print(_HELP.format(commands=lines), end="")
+        return 0 if words else USAGE
+    if name in ("--version", "-V"):
+        print(f"dragoman {VERSION}")
+        return 0
+    if name in COMMANDS:
+        return _command(name, words[1:])
+    return _unknown(name, json="--json" in words)
+
+
+def _command(name: str, words: list[str]) -> int:
+    if name in _OWN_WORDS:
+        return _load(name)(words)
+    if name == "run" and len(words) == 1 and not words[0].startswith("-"):
+        # The form in which clients start servers: every millisecond of it is waited for.
+        return _load(name)(SimpleNamespace(target=words[0], http=None, path="/mcp", argument=[], json=False))
+    from dragoman.cli import parsers
+
+    try:
+        options = parsers.PARSERS[name]().parse_intermixed_args(words)
+    except parsers.WordsError as exc:
+        return _usage(str(exc), command=name, json="--json" in words)
+    except SystemExit as exc:  # after --help
+        return int(exc.code or 0)
+    return _load(name)(options)
+
+
+def _load(name: str) -> Callable[[Any], int]:
+    run: Callable[[Any], int] = import_module(f"dragoman.cli.{name}").run
+    return run
+
+
+def _unknown(name: str, *, json: bool) -> int:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, COMMANDS, n=1)
+    kind = "option" if name.startswith("-") else "command"
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(COMMANDS)}"
+    return _usage(f"unknown {kind} {name!r}: {hint}", command=None, json=json)
+
+
+def _usage(message: str, *, command: str | None, json: bool) -> int:
+    program = "dragoman" if command is None else f"dragoman {command}"
+    if json:
+        from json import dumps
+
+        print(dumps({"ok": False, "error": {"kind": "usage", "message": message}}, ensure_ascii=False))
+    print(f"{program}: {message}\n  try: {program} --help", file=sys.stderr)
+    return USAGE
+
+
+if __name__ == "__main__":
+    sys.exit(main())

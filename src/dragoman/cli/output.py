@@ -1,0 +1,115 @@
+"""What commands write: one JSON envelope, or text for people with nothing in it that steers a terminal."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, TextIO
+
+import msgspec
+
+from dragoman.cli import failure
+from dragoman.errors import DragomanError
+
+# Control characters, and those that turn the direction of text around: a server's words must not move
+# the cursor, change colours or make a line read as another one.
+_STEERING: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_GAP: Final = "  "
+
+
+def envelope(*, ok: bool, value: Any) -> None:
+    """Print the one object that `--json` promises: `{"ok": true, "result": ...}` or `"error"`."""
+    body = {"ok": ok, "result" if ok else "error": value}
+    line(msgspec.json.encode(body).decode())
+
+
+def line(text: str) -> None:
+    """Print to stdout, whatever the locale's encoding can say."""
+    _write(sys.stdout, text)
+
+
+def note(text: str) -> None:
+    """Print to stderr, with nothing in it that steers a terminal."""
+    _write(sys.stderr, harmless(text))
+
+
+def text(value: str) -> None:
+    """Print a server's text: as it is into a pipe or file, and with nothing that steers on a terminal."""
+    line(harmless(value) if sys.stdout.isatty() else value)
+
+
+def fail(error: DragomanError, *, json: bool) -> int:
+    """Tell what went wrong, on stderr and with `--json` on stdout too; returns the exit status."""
+    if json:
+        envelope(ok=False, value=failure.record(error))
+    first, *rest = failure.lines(error)
+    note("\n".join([first if isinstance(error, failure.ToolFailed) else f"dragoman: {first}", *rest]))
+    return failure.status(error)
+
+
+def _write(stream: TextIO, value: str) -> None:
+    value += "\n"
+    try:
+        stream.write(value)
+    except UnicodeEncodeError:
+        encoding = stream.encoding or "ascii"
+        stream.write(value.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def harmless(value: str) -> str:
+    """The text with control characters shown as escapes; line ends and tabs stay."""
+    return _STEERING.sub(lambda match: repr(match[0])[1:-1], value.replace("\r\n", "\n"))
+
+
+def flat(value: str) -> str:
+    """The text on one line."""
+    return harmless(" ".join(value.split()))
+
+
+def columns() -> int | None:
+    """How wide the terminal is; None where stdout is none."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns
+    except (OSError, ValueError):
+        return None
+
+
+def width(value: str) -> int:
+    """How many columns a text takes: wide characters count two, combining ones none."""
+    if value.isascii():
+        return len(value)
+    return sum(
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1
+        for char in value
+    )
+
+
+def cut(value: str, limit: int) -> str:
+    """The text, shortened to `limit` columns where it is longer."""
+    if width(value) <= limit:
+        return value
+    kept = ""
+    room = limit - 1
+    for char in value:
+        room -= width(char)
+        if room < 0:
+            break
+        kept += char
+    return kept + "…"
+
+
+def table(rows: Iterable[Sequence[str]], limit: int | None = None) -> list[str]:
+    """Rows in aligned columns; columns without any text are left out, lines are cut at `limit`."""
+    cells = [list(map(flat, row)) for row in rows]
+    header, *body = cells
+    used = [place for place in range(len(header)) if any(row[place] for row in body)]
+    wide = {place: max(width(row[place]) for row in cells) for place in used}
+    lines: list[str] = []
+    for row in cells:
+        padded = [row[place] + " " * (wide[place] - width(row[place])) for place in used]
+        full = _GAP.join(padded).rstrip()
+        lines.append(full if limit is None else cut(full, limit))
+    return lines

@@ -1,0 +1,153 @@
+"""The words that commands take, with their help. Loads no more than argparse."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import Final, NoReturn
+
+TARGET_HELP: Final = (
+    "a URL, a .py file (server.py or server.py:name), a command line in quotes, or a JSON entry"
+)
+
+
+class WordsError(Exception):
+    """The words of a command line do not fit the command."""
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that leaves it to its caller what becomes of a wrong word."""
+
+    def __init__(self, command: str, *, description: str, examples: str) -> None:
+        super().__init__(
+            prog=f"dragoman {command}",
+            description=description,
+            epilog=f"examples:\n{examples}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+
+    def error(self, message: str) -> NoReturn:
+        """Raises WordsError in place of ending the process."""
+        # argparse counts what may be given any number of times among what is required.
+        raise WordsError(message.replace(", key=value", "").replace(", ARGUMENT", ""))
+
+
+def run() -> Parser:
+    """`dragoman run`."""
+    parser = Parser("run", description=_RUN, examples=_RUN_EXAMPLES)
+    parser.add_argument("target", metavar="FILE[:NAME]", help="the file, and the server's name in it")
+    parser.add_argument("argument", metavar="ARGUMENT", nargs="*", help="for the file, as its sys.argv[1:]")
+    parser.add_argument("--http", metavar="HOST:PORT", help="serve HTTP there; port 0 takes a free one")
+    parser.add_argument("--path", default="/mcp", help="the endpoint's path over HTTP (default: /mcp)")
+    parser.add_argument("--json", action="store_true", help="tell errors as JSON")
+    return parser
+
+
+def list_() -> Parser:
+    """`dragoman list`."""
+    parser = Parser("list", description="List the tools of a server.", examples=_LIST_EXAMPLES)
+    _target(parser)
+    _connection(parser)
+    return parser
+
+
+def call() -> Parser:
+    """`dragoman call`."""
+    parser = Parser("call", description=_CALL, examples=_CALL_EXAMPLES)
+    _target(parser)
+    parser.add_argument("tool", metavar="TOOL", help="the tool's name")
+    parser.add_argument("argument", metavar="key=value", nargs="*", help="its arguments")
+    parser.add_argument("--args", metavar="JSON", help="all of them as a JSON object, @FILE, or - for stdin")
+    parser.add_argument("--output", metavar="FILE", help="save the picture, sound or file that it answers")
+    parser.add_argument("--log", metavar="LEVEL", choices=_LEVELS, help="show the server's log from LEVEL up")
+    _connection(parser)
+    return parser
+
+
+def discover() -> Parser:
+    """`dragoman discover`."""
+    parser = Parser("discover", description=_DISCOVER, examples=_DISCOVER_EXAMPLES)
+    _target(parser)
+    _connection(parser)
+    return parser
+
+
+_RUN: Final = """\
+Serve the server of a Python file: the one called NAME, else `server`, `mcp` or `app`, else the
+only one. The file is imported, so what stands under `if __name__ == "__main__":` is not run.
+"""
+_RUN_EXAMPLES: Final = """\
+  dragoman run server.py
+  dragoman run server.py:orders --http 127.0.0.1:8000
+  dragoman run server.py -- --database orders.db
+"""
+_LIST_EXAMPLES: Final = """\
+  dragoman list server.py
+  dragoman list "npx -y @modelcontextprotocol/server-everything"
+  dragoman list https://example.com/mcp --json
+"""
+_CALL: Final = """\
+Call a tool and print what it answers: its text, or its structured content where there is no text.
+
+key=value takes the value as it stands where the tool's schema has a string, else as JSON if it is
+JSON. key:=value is always JSON. a.b=1 is a member of an object; a key that is given several times
+makes a list.
+"""
+_CALL_EXAMPLES: Final = """\
+  dragoman call server.py add a=1 b=2
+  dragoman call server.py search q=123 filter.open=true tags=red tags=blue
+  dragoman call server.py add --args '{"a": 1, "b": 2}'
+  dragoman call server.py chart --output chart.png
+"""
+_DISCOVER: Final = "Show what a server is, which revisions it speaks and what it offers."
+_DISCOVER_EXAMPLES: Final = """\
+  dragoman discover server.py
+  dragoman discover https://example.com/mcp --protocol 2025-11-25
+"""
+_LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+
+PARSERS: Final[dict[str, Callable[[], Parser]]] = {
+    "run": run,
+    "list": list_,
+    "call": call,
+    "discover": discover,
+}
+
+
+def _target(parser: Parser) -> None:
+    parser.add_argument("target", metavar="TARGET", help=TARGET_HELP)
+
+
+def _connection(parser: Parser) -> None:
+    parser.add_argument(
+        "--protocol",
+        metavar="REVISION",
+        default="auto",
+        help="auto (the default), or the only revision to speak, such as 2025-11-25",
+    )
+    parser.add_argument(
+        "--timeout", metavar="SECONDS", type=_seconds, help="for connecting, and for one request"
+    )
+    parser.add_argument(
+        "--header", metavar="NAME:VALUE", type=_header, action="append", help="a header of every HTTP request"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object, in good and in bad times")
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected seconds above 0, received {text!r}")
+    return value
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    if not colon or not name.strip():
+        # The text itself may be a secret; it is not shown.
+        raise argparse.ArgumentTypeError("expected NAME:VALUE, received a text without a name or a colon")
+    return name.strip(), value.strip()

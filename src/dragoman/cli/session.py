@@ -1,0 +1,74 @@
+"""One client for one command: from its words to a connection, from what happens to an exit status."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from argparse import Namespace
+from collections.abc import Awaitable, Callable
+from typing import Any, Unpack
+
+import msgspec
+
+from dragoman.cli import failure, output
+from dragoman.client import Client
+from dragoman.client.options import ClientKeywords
+from dragoman.client.target import TargetLike
+from dragoman.errors import DragomanError, LocalError, UsageError
+
+Work = Callable[[Client], Awaitable[Any]]
+
+
+class _Warnings(logging.Handler):
+    """The package's warnings as lines on stderr, but for those that the command tells in its own words."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        arguments = record.args if isinstance(record.args, tuple) else ()
+        if not any(isinstance(argument, LocalError) for argument in arguments):
+            output.note(f"dragoman: {record.levelname.lower()}: {record.getMessage()}")
+
+
+def perform(
+    options: Namespace, work: Work, *, show: Callable[[Any], None], **more: Unpack[ClientKeywords]
+) -> int:
+    """Connect, do `work` with the client, and print what it comes to; returns the exit status.
+
+    The value is what `--json` prints; without that, `show` prints it. `more` are options of the client.
+    """
+    log = logging.getLogger("dragoman")
+    log.propagate = False
+    log.addHandler(_Warnings(logging.WARNING))
+    try:
+        asyncio.run(_perform(options, work, show=show, more=more))
+    except DragomanError as exc:
+        return output.fail(exc, json=options.json)
+    return failure.DONE
+
+
+async def _perform(
+    options: Namespace, work: Work, *, show: Callable[[Any], None], more: ClientKeywords
+) -> None:
+    async with Client(_target(options.target), **_keywords(options, more)) as client:
+        value = await work(client)
+        if options.json:
+            output.envelope(ok=True, value=value)
+        else:
+            show(value)
+
+
+def _target(text: str) -> TargetLike:
+    if not text.lstrip().startswith("{"):
+        return text
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any])
+    except (msgspec.DecodeError, RecursionError) as exc:
+        raise UsageError(f"target: a configuration entry that is no JSON object: {exc}") from None
+
+
+def _keywords(options: Namespace, more: ClientKeywords) -> ClientKeywords:
+    keywords: ClientKeywords = {"protocol": options.protocol, **more}
+    if options.header:
+        keywords["headers"] = dict(options.header)
+    if options.timeout is not None:
+        keywords["connect_timeout"] = keywords["idle_timeout"] = keywords["timeout"] = options.timeout
+    return keywords
