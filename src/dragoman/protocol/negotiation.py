@@ -22,6 +22,7 @@ from dragoman.model import (
     DiscoverResult,
     InitializeResult,
 )
+from dragoman.protocol.lenient import reader
 from dragoman.revisions.base import Revision
 
 DISCOVER: Final = "server/discover"
@@ -32,8 +33,8 @@ PROBE_TIMEOUT: Final = 2.0  # seconds of silence on a shared channel that count 
 # 4xx that say something of the caller, the road or the moment, and nothing of the server's age.
 _AGELESS: Final = frozenset({401, 402, 403, 407, 408, 421, 425, 429, 451})
 
-_decode_discover: Final = msgspec.json.Decoder(DiscoverResult).decode
-_decode_initialize: Final = msgspec.json.Decoder(InitializeResult).decode
+_decode_discover: Final = reader(DiscoverResult)
+_decode_initialize: Final = reader(InitializeResult)
 
 
 class _Supported(msgspec.Struct):
