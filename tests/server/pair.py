@@ -1,4 +1,4 @@
-"""A server and the frames it sends, without a process: what a test says goes in as bytes, and out as parsed JSON."""
+"""A server and the frames it sends, without a process: bytes go in, parsed JSON comes out."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ async def test_without_an_annotation_there_is_text_alone(value: Any, shown: str)
     server = Server("s")
 
     @server.tool
-    def give():  # noqa: ANN202  # the missing annotation is the case
+    def give():  # the missing annotation is the case
         return value
 
     async with Pair(server) as pair:

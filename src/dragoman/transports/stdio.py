@@ -225,7 +225,7 @@ class _Session:
                 return
 
     def _take(self, frame: bytes | TooLong) -> None:
-        if type(frame) is bytes:
+        if isinstance(frame, bytes):
             self.connection.receive(frame)
         else:
             self._too_long(frame)
