@@ -10,7 +10,6 @@ import asyncio
 import errno
 import logging
 import os
-import shutil
 import signal
 import subprocess
 import threading
@@ -320,7 +319,8 @@ def _why_not(
     """What stood in the way of starting `program`, and what to try."""
     searched = os.pathsep.join(path)
     here = "/" in program
-    found = Path(cwd or ".", program) if here else Path(shutil.which(program, path=searched) or program)
+    places = [cwd or "."] if here else path
+    found = next((file for place in places if (file := Path(place, program)).exists()), Path(program))
     if exc.errno == errno.ENOENT:
         if here and found.exists():
             return f"the interpreter that the first line of {program!r} names does not exist", None
