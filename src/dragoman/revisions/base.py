@@ -69,7 +69,7 @@ class Seal(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Revision:
     """One revision of the protocol."""
 
@@ -83,6 +83,12 @@ class Revision:
     asks_inline: bool  # a server may send requests of its own; else it answers `input_required`
     batches: bool  # several messages in one JSON array
     missing_resource: int  # the code for a resource that does not exist
+
+    def __repr__(self) -> str:
+        return f"<Revision {self.version}>"
+
+    def __str__(self) -> str:
+        return self.version
 
 
 def table(*rows: Method) -> dict[str, Method]:
