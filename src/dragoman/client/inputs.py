@@ -1,0 +1,145 @@
+"""Answering what servers ask: a form, a page to open, a model's word, the roots.
+
+The same answers serve both ways of asking, a request of the server's own and an `input_required`
+result; this module does not know which of them it was.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from inspect import isawaitable
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET
+
+from dragoman.client.options import ClientOptions, RootLike
+from dragoman.errors import Refusal
+from dragoman.jsonrpc.message import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    Request,
+    encode_error,
+    encode_result,
+)
+from dragoman.model import (
+    ClientCapabilities,
+    CreateMessageParams,
+    ElicitParams,
+    ElicitResult,
+    EmptyResult,
+    InputRequest,
+    ListRootsResult,
+    Params,
+    Result,
+    Root,
+)
+from dragoman.schema.shapes import is_object
+
+log = logging.getLogger("dragoman.client")
+
+ELICIT: Final = "elicitation/create"
+SAMPLE: Final = "sampling/createMessage"
+ROOTS: Final = "roots/list"
+PING: Final = "ping"
+
+_read_elicit: Final = msgspec.json.Decoder(ElicitParams).decode
+_read_sample: Final = msgspec.json.Decoder(CreateMessageParams).decode
+
+
+class Inputs:
+    """The caller's handlers, and what they let this client offer to servers."""
+
+    def __init__(self, options: ClientOptions) -> None:
+        self._options = options
+
+    def capabilities(self) -> ClientCapabilities:
+        """What servers may ask: only what there is a handler for."""
+        options = self._options
+        modes = {mode: dict[str, Any]() for mode in options.elicitation_modes}
+        return ClientCapabilities(
+            elicitation=UNSET if options.elicitation_handler is None else modes,
+            sampling=UNSET if options.sampling_handler is None else {},
+            roots=UNSET if options.roots is None else {},
+        )
+
+    async def respond(self, request: Request) -> bytes:
+        """The encoded answer to a request of the server's own. Never raises but when it is cancelled."""
+        try:
+            return encode_result(request.id, await self._answer(request.method, _params(request)))
+        except Refusal as exc:
+            return encode_error(request.id, exc.code, exc.message)
+        except Exception:
+            log.exception("a handler failed for the server's %s", request.method)
+            return encode_error(
+                request.id, INTERNAL_ERROR, f"the client's handler for {request.method} failed"
+            )
+
+    async def fulfil(self, asked: Mapping[str, InputRequest]) -> dict[str, Any]:
+        """The answers to the requests of an `input_required` result, under their keys, one after the other.
+
+        Raises:
+            Refusal: one of them asks for what this client does not offer.
+        """
+        answers: dict[str, Any] = {}
+        for key, request in asked.items():
+            method: str = request.__struct_config__.tag  # type: ignore[assignment]  # each kind of request has its method as tag
+            answers[key] = await self._answer(method, request.params)
+        return answers
+
+    async def _answer(self, method: str, params: Any) -> Result:
+        options = self._options
+        if method == PING:
+            return EmptyResult()
+        if method == ELICIT and options.elicitation_handler is not None:
+            answer = options.elicitation_handler(params)
+            return _elicited(params, await answer if isawaitable(answer) else answer)
+        if method == SAMPLE and options.sampling_handler is not None:
+            sampled = options.sampling_handler(params)
+            return await sampled if isawaitable(sampled) else sampled
+        if method == ROOTS and options.roots is not None:
+            roots = options.roots() if callable(options.roots) else options.roots
+            return ListRootsResult(
+                roots=[_root(root) for root in (await roots if isawaitable(roots) else roots)]
+            )
+        raise Refusal(METHOD_NOT_FOUND, f"this client does not offer {method}")
+
+
+def _params(request: Request) -> Any:
+    raw = request.params or b"{}"
+    try:
+        if request.method == ELICIT:
+            return _read_elicit(raw)
+        return _read_sample(raw) if request.method == SAMPLE else Params()
+    except msgspec.ValidationError as exc:
+        raise Refusal(INVALID_PARAMS, f"Invalid params: {exc}") from None
+
+
+def _elicited(params: ElicitParams, answer: ElicitResult | Mapping[str, Any] | None) -> ElicitResult:
+    if isinstance(answer, ElicitResult):
+        return answer
+    if answer is None:
+        return ElicitResult(action="decline")
+    # A form is shown filled in with its defaults; what the person did not touch is sent as it stood.
+    return ElicitResult(action="accept", content={**_defaults(params), **answer})
+
+
+def _defaults(params: ElicitParams) -> dict[str, Any]:
+    schema = {} if params.requested_schema is UNSET else params.requested_schema
+    fields: Any = schema.get("properties")
+    if not is_object(fields):
+        return {}
+    return {
+        name: field["default"] for name, field in fields.items() if is_object(field) and "default" in field
+    }
+
+
+def _root(root: RootLike) -> Root:
+    if isinstance(root, Root):
+        return root
+    if isinstance(root, Path):
+        return Root(uri=root.absolute().as_uri(), name=root.name)
+    return Root(uri=root if "://" in root else Path(root).absolute().as_uri())

@@ -1,0 +1,204 @@
+"""Opening a connection: sends what the negotiation says, tells it what came back, remembers the verdict.
+
+The rules are in `protocol.negotiation`; here are the waiting, the processes and the words for failure.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, Final
+
+from msgspec import Raw
+
+from dragoman.client.connection import Connection, remote_error
+from dragoman.client.inputs import Inputs
+from dragoman.client.options import AUTO, ClientOptions
+from dragoman.client.target import Target
+from dragoman.errors import ClosedError, DeadlineError, HttpError, LocalError, NegotiationError, RemoteError
+from dragoman.jsonrpc.message import Response, encode_request
+from dragoman.model import InitializeParams, Params
+from dragoman.protocol.negotiation import INITIALIZE, Negotiator, Ready, Send, Step
+from dragoman.revisions import BY_VERSION, Revision
+from dragoman.transports.base import Outgoing
+
+# What each server spoke, by `Target.key`, for the life of this process (versioning: Backward Compatibility).
+_verdicts: Final[dict[str, str]] = {}
+_VERDICTS_MAX: Final = 512
+
+
+def forget(key: str | None) -> None:
+    """Forget what a server spoke; all of them without a key."""
+    if key is None:
+        _verdicts.clear()
+    else:
+        _verdicts.pop(key, None)
+
+
+def _remember(key: str | None, revision: Revision) -> None:
+    if key is None:
+        return
+    if len(_verdicts) >= _VERDICTS_MAX and key not in _verdicts:
+        _verdicts.pop(next(iter(_verdicts)), None)
+    _verdicts[key] = revision.version
+
+
+class Opening:
+    """One attempt to come to speak with a server."""
+
+    def __init__(self, connection: Connection, *, options: ClientOptions, inputs: Inputs) -> None:
+        self._connection = connection
+        self._options = options
+        self._inputs = inputs
+        self._target: Target = connection.target
+        self._stage = "spawn" if self._target.restarts else "connect"
+        self._probe: asyncio.Task[Response] | None = None  # still listened to after its time
+        self._refusal: RemoteError | None = None
+
+    async def run(self) -> Ready:
+        """Open the transport and agree on a revision, within `connect_timeout`.
+
+        Raises:
+            ConnectError, ClosedError, HttpError: as the transport.
+            NegotiationError: the server is there, but nothing is common.
+            DeadlineError: it took too long; the error says at which step.
+        """
+        return await self._within(self._open())
+
+    async def renew(self) -> None:
+        """Agree once more over the open transport, whose session the server has ended. Raises as `run`."""
+        await self._within(self._agree())
+
+    async def _within(self, work: Coroutine[Any, Any, Ready]) -> Ready:
+        limit = self._options.connect_timeout
+        scope = asyncio.timeout(limit)
+        try:
+            async with scope:
+                return await work
+        except TimeoutError:
+            if not scope.expired():
+                raise
+            raise self._late(limit) from None
+
+    def _late(self, limit: float | None) -> DeadlineError:
+        steps = {
+            "spawn": "the program was still starting",
+            "connect": "the connection was still being opened",
+            "probe": "`server/discover` was not answered",
+            "initialize": "`initialize` was not answered",
+        }
+        return DeadlineError(
+            f"no connection within {limit:g} s: {steps[self._stage]}",
+            server=self._target.name,
+            stage="connect",
+            stderr_tail=self._connection.transport.facts().get("stderr_tail", ()),
+            hint="a larger connect_timeout=: the first run of a package runner downloads the package",
+        )
+
+    async def _open(self) -> Ready:
+        await self._connection.open()
+        return await self._agree()
+
+    async def _agree(self) -> Ready:
+        connection, key = self._connection, self._target.key
+        known = BY_VERSION.get(_verdicts.get(key or "", ""))
+        machine = Negotiator(
+            self._options.revisions(),
+            shared=connection.transport.shared,
+            probe_timeout=self._options.probe_timeout,
+            known=known,
+        )
+        try:
+            ready = await self._negotiate(machine)
+            connection.agreed(ready.revision)
+            if ready.revision.handshake:
+                await connection.notify("notifications/initialized")
+        except LocalError:
+            forget(key or "")
+            raise
+        finally:
+            await self._drop_probe()
+        _remember(key, ready.revision)
+        return ready
+
+    async def _negotiate(self, machine: Negotiator) -> Ready:
+        step: Step = machine.start()
+        fault: LocalError | None = None
+        while isinstance(step, Send):
+            step, fault = await self._attempt(machine, step)
+        if isinstance(step, Ready):
+            return step
+        if step.why is None and fault is not None:
+            raise fault
+        hint = None if self._options.protocol == AUTO else f"protocol={AUTO!r}, which speaks any revision"
+        error = NegotiationError(
+            step.why or "no answer", server=self._target.name, stage=self._stage, hint=hint
+        )
+        raise error from self._refusal
+
+    async def _attempt(self, machine: Negotiator, step: Send) -> tuple[Step, LocalError | None]:
+        self._refusal = None
+        try:
+            response = await self._exchange(step)
+        except ClosedError as exc:
+            if self._connection.closed or not self._target.restarts:
+                raise
+            return machine.died(), exc
+        except HttpError as exc:
+            return machine.rejected(exc.status), exc
+        if response is None:
+            return machine.silent(), None
+        if response.error is None:
+            return machine.answered(response.result), None
+        self._refusal = remote_error(response)
+        await self._hear_probe(machine)
+        return machine.refused(response.error), None
+
+    async def _exchange(self, step: Send) -> Response | None:
+        """The response, or None when the time of a probe ran out first."""
+        if step.fresh:
+            await self._drop_probe()
+            await self._connection.reopen()
+        outgoing = self._outgoing(step)
+        if step.timeout is None:
+            return await self._connection.transport.exchange(outgoing)
+        exchange = self._connection.transport.exchange(outgoing)
+        self._probe = asyncio.get_running_loop().create_task(exchange)
+        await asyncio.wait({self._probe}, timeout=step.timeout)
+        if not self._probe.done():
+            return None
+        probe, self._probe = self._probe, None
+        return probe.result()
+
+    def _outgoing(self, step: Send) -> Outgoing:
+        id_ = self._connection.next_id()
+        revision = BY_VERSION[step.version]
+        if step.method == INITIALIZE:
+            self._stage = "initialize"
+            opening = InitializeParams(
+                protocol_version=step.version,
+                capabilities=self._inputs.capabilities(),
+                client_info=self._options.client_info,
+            )
+            return Outgoing(id_, INITIALIZE, encode_request(id_, INITIALIZE, opening), handshake=True)
+        self._stage = "probe"
+        meta = Raw(self._connection.stateless_meta(revision))
+        return Outgoing(id_, step.method, encode_request(id_, step.method, Params(meta=meta)), revision)
+
+    async def _hear_probe(self, machine: Negotiator) -> None:
+        if self._probe is None:
+            return
+        await asyncio.sleep(0)  # an answer that came in with the one just read is still being handed over
+        if self._probe.done() and not self._probe.cancelled() and self._probe.exception() is None:
+            response = self._probe.result()
+            if response.error is None:
+                machine.late(response.result)
+
+    async def _drop_probe(self) -> None:
+        probe, self._probe = self._probe, None
+        if probe is None:
+            return
+        probe.cancel()
+        await asyncio.wait({probe})
+        if not probe.cancelled():
+            probe.exception()  # looked at, so that nobody reports it as lost

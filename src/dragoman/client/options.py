@@ -1,0 +1,136 @@
+"""What a client can be told, with the defaults; knows neither targets nor connections."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Self, TypeAlias, TypedDict
+
+from dragoman.errors import UsageError
+from dragoman.model import (
+    CreateMessageParams,
+    CreateMessageResult,
+    ElicitParams,
+    ElicitResult,
+    Implementation,
+    LoggingLevel,
+    LoggingMessageParams,
+    Root,
+)
+from dragoman.protocol.negotiation import PROBE_TIMEOUT
+from dragoman.revisions import BY_VERSION, REVISIONS, Revision
+from dragoman.transports.base import Tap
+from dragoman.version import VERSION
+
+AUTO = "auto"
+THIS_CLIENT = Implementation(name="dragoman", version=VERSION)
+
+# Called with (progress, total, message); total and message are None where the server did not say.
+ProgressHandler: TypeAlias = Callable[[float, float | None, str | None], Awaitable[None] | None]
+LogHandler: TypeAlias = Callable[[LoggingMessageParams], Awaitable[None] | None]
+# Called with the method and the decoded params (None where there are none).
+NotificationHandler: TypeAlias = Callable[[str, Any], Awaitable[None] | None]
+# A mapping is the accepted form's values, None declines.
+Elicited: TypeAlias = ElicitResult | Mapping[str, Any] | None
+ElicitationHandler: TypeAlias = Callable[[ElicitParams], Awaitable[Elicited] | Elicited]
+SamplingHandler: TypeAlias = Callable[
+    [CreateMessageParams], Awaitable[CreateMessageResult] | CreateMessageResult
+]
+RootLike: TypeAlias = Root | Path | str
+RootsHandler: TypeAlias = Callable[[], Awaitable[Sequence[RootLike]] | Sequence[RootLike]]
+
+
+class ClientKeywords(TypedDict, total=False):
+    """The keywords of `Client(target, ...)`: see `ClientOptions`."""
+
+    name: str | None
+    protocol: str
+    connect_timeout: float | None
+    idle_timeout: float | None
+    timeout: float | None
+    probe_timeout: float
+    client_info: Implementation
+    env: Mapping[str, str] | None
+    cwd: str | Path | None
+    headers: Mapping[str, str] | None
+    progress_handler: ProgressHandler | None
+    log_handler: LogHandler | None
+    log_level: LoggingLevel
+    notification_handler: NotificationHandler | None
+    elicitation_handler: ElicitationHandler | None
+    elicitation_modes: Sequence[str]
+    sampling_handler: SamplingHandler | None
+    roots: Sequence[RootLike] | RootsHandler | None
+    cache: bool
+    tap: Tap | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientOptions:
+    """What a client can be told. Times are seconds; None means no limit.
+
+    `name`: what errors and logs call the server; made from the target when not given.
+    `protocol`: `"auto"`, or a revision that is then the only one spoken.
+    `connect_timeout`: until the revision is agreed on, the start of a program included.
+    `idle_timeout`: how long a call may stay without an answer and without progress.
+    `timeout`: how long a call may take at most, whatever progress it reports.
+    `probe_timeout`: silence after which a program is taken to await a handshake.
+    `client_info`: who this client says it is.
+    `env`, `cwd`: for a target that is a program; `headers`: for one that is a URL.
+    `progress_handler`, `log_handler`, `notification_handler`: called for what arrives; with a
+    `log_handler` servers are asked for entries from `log_level` up.
+    `elicitation_handler`, `sampling_handler`, `roots`: answer what servers ask, in either way they ask;
+    what is not given is not offered to them. `elicitation_modes` are those the handler can deal with.
+    `cache`: whether lists are used for as long as the server says they are fresh.
+    `tap`: called with `"out"` or `"in"` and the bytes of every frame, as it crosses the wire.
+    """
+
+    name: str | None = None
+    protocol: str = AUTO
+    connect_timeout: float | None = 30.0
+    idle_timeout: float | None = 60.0
+    timeout: float | None = 600.0
+    probe_timeout: float = PROBE_TIMEOUT
+    client_info: Implementation = THIS_CLIENT
+    env: Mapping[str, str] | None = None
+    cwd: str | Path | None = None
+    headers: Mapping[str, str] | None = None
+    progress_handler: ProgressHandler | None = None
+    log_handler: LogHandler | None = None
+    log_level: LoggingLevel = "info"
+    notification_handler: NotificationHandler | None = None
+    elicitation_handler: ElicitationHandler | None = None
+    elicitation_modes: Sequence[str] = ("form",)
+    sampling_handler: SamplingHandler | None = None
+    roots: Sequence[RootLike] | RootsHandler | None = None
+    cache: bool = True
+    tap: Tap | None = None
+
+    def __post_init__(self) -> None:
+        if self.protocol != AUTO and self.protocol not in BY_VERSION:
+            spoken = ", ".join(BY_VERSION)
+            raise UsageError(f"protocol: expected {AUTO!r} or one of {spoken}; received {self.protocol!r}")
+        for name in ("connect_timeout", "idle_timeout", "timeout", "probe_timeout"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise UsageError(
+                    f"{name}: expected seconds above 0, or None for no limit; received {value!r}"
+                )
+
+    @classmethod
+    def of(cls, keywords: ClientKeywords) -> Self:
+        """The options for these keywords.
+
+        Raises:
+            UsageError: a keyword that does not exist, or a value that cannot be.
+        """
+        known = {field.name for field in fields(cls)}
+        unknown = sorted(set(keywords) - known)
+        if unknown:
+            raise UsageError(f"Client has no option {unknown[0]!r}; it has {', '.join(sorted(known))}")
+        return cls(**keywords)
+
+    def revisions(self) -> Sequence[Revision]:
+        """The revisions this client will speak, oldest first."""
+        return REVISIONS if self.protocol == AUTO else (BY_VERSION[self.protocol],)

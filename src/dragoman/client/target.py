@@ -1,0 +1,235 @@
+"""What a client can be pointed at, and the transport that leads there.
+
+It reads the target and nothing else: no file is run and nothing is connected to.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
+from urllib.parse import urlsplit
+
+from dragoman.client.options import ClientOptions
+from dragoman.errors import UsageError
+from dragoman.protocol.call import Kernel
+from dragoman.schema.shapes import is_array, is_object
+from dragoman.transports.base import Transport
+from dragoman.transports.child import ChildTransport
+from dragoman.transports.http_client import HttpTransport
+from dragoman.transports.memory import MemoryTransport
+from dragoman.transports.spawn import check_command
+
+
+@runtime_checkable
+class InProcess(Protocol):
+    """A server in this process, such as `dragoman.Server`."""
+
+    @property
+    def name(self) -> str:
+        """What the server is called."""
+        ...
+
+    @property
+    def kernel(self) -> Kernel:
+        """What answers admitted calls."""
+        ...
+
+
+TargetLike: TypeAlias = str | Path | Sequence[str] | Mapping[str, Any] | InProcess | Transport
+
+_EXPECTED: Final = (
+    "a URL, a command line (list or str), a path to a .py file, a server object, "
+    "a configuration entry or a transport"
+)
+_URL_TYPES: Final = frozenset({"http", "streamable-http", "streamableHttp", "streamable_http"})
+_SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_BARE_ADDRESS: Final = re.compile(r"[A-Za-z0-9.-]+:\d+(/\S*)?")
+_PYTHON_FILE: Final = re.compile(r"(?P<file>.*\.py)(:(?P<name>[A-Za-z_][A-Za-z0-9_.]*))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where to connect: `name` for errors, `make` for a new transport each time.
+
+    `key` names the server as such, for what is remembered of it; None where nothing should be.
+    `restarts` says whether a second `make` gives a second server.
+    """
+
+    name: str
+    make: Callable[[], Transport]
+    key: str | None = None
+    restarts: bool = False
+
+
+def resolve(target: TargetLike, options: ClientOptions) -> Target:
+    """What `target` means.
+
+    Raises:
+        UsageError: it means nothing, or more than one thing; the error says how it was understood.
+    """
+    if isinstance(target, str):
+        return _text(target, options)
+    if isinstance(target, Path):
+        return _path(target, options)
+    if isinstance(target, Mapping):
+        return _entry(target, options)
+    if isinstance(target, InProcess):
+        _useless(options, "a server in this process", "env", "cwd", "headers")
+        return _in_process(target, options)
+    if isinstance(target, Sequence):
+        return _command(list(target), options)
+    if hasattr(target, "exchange") and hasattr(target, "open"):
+        _useless(options, "a transport", "env", "cwd", "headers")
+        return _transport(target, options)
+    raise UsageError(f"target: expected {_EXPECTED}; received {type(target).__name__}")
+
+
+def _text(text: str, options: ClientOptions) -> Target:
+    text = text.strip()
+    scheme = _SCHEME.match(text)
+    if scheme is not None:
+        return _url(text, options)
+    if _BARE_ADDRESS.fullmatch(text) and not Path(text).exists():
+        raise UsageError(f"target {text!r}: an address without a scheme", hint=f"http://{text}")
+    file = _PYTHON_FILE.fullmatch(text)
+    if file is not None and (Path(file["file"]).exists() or not re.search(r"\s", text)):
+        return _python(Path(file["file"]), options, name=file["name"])
+    try:
+        words = shlex.split(text)
+    except ValueError as exc:
+        raise UsageError(f"target {text!r}: read as a command line, but {exc}") from None
+    if words and words[0].endswith(".py"):
+        hint = f"a list: [sys.executable, {', '.join(map(repr, words))}]"
+        raise UsageError(f"target {text!r}: a .py file with arguments is no command line", hint=hint)
+    return _command(words, options)
+
+
+def _path(path: Path, options: ClientOptions) -> Target:
+    if path.suffix == ".py":
+        return _python(path, options)
+    return _command([str(path)], options)
+
+
+def _python(file: Path, options: ClientOptions, *, name: str | None = None) -> Target:
+    base = Path(options.cwd) if options.cwd is not None else Path()
+    if not (base / file).is_file():
+        raise UsageError(f"target {str(file)!r}: no such file ({(base / file).absolute()})")
+    _useless(options, "a program", "headers")
+    where = str(file) if name is None else f"{file}:{name}"
+    words = [sys.executable, "-m", "dragoman", "run", where]
+    return _child(words, options, name=options.name or file.stem)
+
+
+def _command(words: Sequence[str], options: ClientOptions) -> Target:
+    if not words:
+        raise UsageError("target: a command line without a program")
+    _useless(options, "a program", "headers")
+    return _child(check_command(words, options.name or "?"), options, name=options.name)
+
+
+def _child(line: list[str], options: ClientOptions, *, name: str | None) -> Target:
+    env, cwd = options.env, options.cwd
+
+    def make() -> Transport:
+        return ChildTransport(line, env=env, cwd=cwd, name=name)
+
+    # The directory counts: the same words may be another program in another place.
+    key = "\0".join([str(Path(cwd or ".").absolute()), *line])
+    return Target(name or make().name, make, key=key, restarts=True)
+
+
+def _url(url: str, options: ClientOptions) -> Target:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as exc:
+        raise UsageError(f"target: {exc} in the URL") from None
+    if parts.scheme not in ("http", "https"):
+        raise UsageError(f"target: scheme {parts.scheme!r}: expected http or https")
+    if not parts.hostname:
+        raise UsageError(f"target: a URL without a host: expected {parts.scheme}://HOST/PATH")
+    _useless(options, "a URL", "env", "cwd")
+    name = options.name or (parts.hostname if port is None else f"{parts.hostname}:{port}")
+    # Without user, query and fragment: they may be secrets, and do not tell servers apart.
+    key = f"{parts.scheme}://{parts.hostname}:{port or ''}{parts.path}"
+
+    def make() -> Transport:
+        return HttpTransport(url, headers=options.headers, name=name)
+
+    return Target(name, make, key=key, restarts=True)
+
+
+def _entry(entry: Mapping[str, Any], options: ClientOptions) -> Target:
+    """One entry of `mcpServers`, or a whole file of which there is only one."""
+    servers = entry.get("mcpServers")
+    if is_object(servers):
+        if len(servers) != 1:
+            names = ", ".join(map(str, servers)) or "none"
+            raise UsageError(f"target: expected one entry of `mcpServers`; received {len(servers)} ({names})")
+        ((name, inner),) = servers.items()
+        return _entry({"name": name, **inner}, options)
+    command, url = entry.get("command"), entry.get("url")
+    kind = entry.get("type")
+    if command is not None and url is not None:
+        raise UsageError("target: a configuration entry with both `command` and `url`: which one is meant?")
+    if url is not None:
+        return _url_entry(entry, options)
+    if command is None:
+        raise UsageError("target: a configuration entry needs `command` or `url`; it has " + _members(entry))
+    if kind not in (None, "stdio"):
+        raise UsageError(f"target: type {kind!r} in a configuration entry with `command`: expected 'stdio'")
+    arguments: list[str] = _member(entry, "args", kind=list) or []
+    env: Mapping[str, str] = _member(entry, "env", kind=Mapping) or {}
+    words: list[Any] = [*command, *arguments] if is_array(command) else [command, *arguments]
+    merged = {**env, **(options.env or {})} or None
+    cwd = options.cwd or entry.get("cwd")
+    return _command(words, replace(_named(entry, options), env=merged, cwd=cwd))
+
+
+def _url_entry(entry: Mapping[str, Any], options: ClientOptions) -> Target:
+    kind = entry.get("type")
+    if kind is not None and kind not in _URL_TYPES:
+        raise UsageError(f"target: type {kind!r} in a configuration entry with `url`: expected 'http'")
+    url = entry["url"]
+    if not isinstance(url, str):
+        raise UsageError(f"target: `url`: expected a string; received {type(url).__name__}")
+    headers: Mapping[str, str] = _member(entry, "headers", kind=Mapping) or {}
+    merged = {**headers, **(options.headers or {})} or None
+    return _url(url, replace(_named(entry, options), headers=merged))
+
+
+def _named(entry: Mapping[str, Any], options: ClientOptions) -> ClientOptions:
+    name = entry.get("name")
+    return replace(options, name=name) if options.name is None and isinstance(name, str) else options
+
+
+def _in_process(server: InProcess, options: ClientOptions) -> Target:
+    name = options.name or server.name
+    return Target(name, lambda: MemoryTransport(server.kernel, name))
+
+
+def _transport(transport: Transport, options: ClientOptions) -> Target:
+    return Target(options.name or transport.name, lambda: transport)
+
+
+def _member(entry: Mapping[str, Any], name: str, *, kind: type) -> Any:
+    value = entry.get(name)
+    if value is not None and not isinstance(value, kind):
+        expected = "a list" if kind is list else "an object"
+        raise UsageError(f"target: `{name}`: expected {expected}; received {type(value).__name__}")
+    return value
+
+
+def _members(entry: Mapping[str, Any]) -> str:
+    return ", ".join(f"`{name}`" for name in entry) or "nothing"
+
+
+def _useless(options: ClientOptions, kind: str, *names: str) -> None:
+    for name in names:
+        if getattr(options, name) is not None:
+            raise UsageError(f"{name}: of no use for {kind}")
