@@ -18,7 +18,9 @@ MAX_SUBSCHEMAS: Final = 10_000
 MAX_EXPANSION: Final = 2_000
 """With references followed, this many subschemas may apply to one and the same value."""
 MAX_STEPS: Final = 100_000
-"""Faults of a value are listed while that takes no more subschema applications than this, at most."""
+"""All faults of a value are listed if no path into it applies more subschemas than this."""
+MAX_NESTING: Final = 250
+"""Nor may the applications on one path nest deeper than this."""
 
 _NAMES_OF_MANY: Final = frozenset(
     {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}
@@ -109,34 +111,42 @@ class _Expansion:
         return self._known[id(schema)]
 
 
-def steps(schema: Any, depth: int) -> int:
-    """An upper bound of how often subschemas are applied on one path of this depth into a value.
+def is_listable(schema: Any, depth: int) -> bool:
+    """Whether all faults of a value of this depth can be listed at a bounded price.
 
-    The validator lists the faults of each member of a union anew at each level; for a recursive
-    union that is exponential. Counting stops beyond `MAX_STEPS`.
+    The validator lists the faults of each member of a union anew at each level, by recursion: for
+    a recursive union that is exponential in time, and for long chains of references deep in stack.
     """
     try:
-        return _Steps(schema).count(schema, depth)
+        cost, height = _Cost(schema).of(schema, depth, level=0)
     except RecursionError:
-        return MAX_STEPS + 1
+        return False
+    return cost <= MAX_STEPS and height <= MAX_NESTING
 
 
-class _Steps:
+class _Cost:
+    """How many subschemas are applied on one path into a value, at most, and how deep that nests."""
+
     def __init__(self, root: Any) -> None:
         self._root = root
-        self._known: dict[tuple[int, int], int] = {}
+        self._known: dict[tuple[int, int], tuple[int, int]] = {}
 
-    def count(self, schema: Any, depth: int) -> int:
+    def of(self, schema: Any, depth: int, *, level: int) -> tuple[int, int]:
         if not is_object(schema):
-            return 1
+            return 1, 1
+        if level > MAX_NESTING:
+            raise RecursionError
         key = (id(schema), depth)
         if key not in self._known:
-            self._known[key] = 1  # what a cycle finds
-            total = 1 + sum(self.count(child, depth) for child in in_place(schema, self._root))
+            self._known[key] = (1, 1)  # what a cycle finds
+            same = [self.of(child, depth, level=level + 1) for child in in_place(schema, self._root)]
+            apart: list[tuple[int, int]] = []
             if depth > 0:
-                total += max((self.count(child, depth - 1) for child in _disjoint(schema)), default=0)
-                total += sum(self.count(child, depth - 1) for child in _overlapping(schema))
-            self._known[key] = min(total, MAX_STEPS + 1)
+                same += [self.of(child, depth - 1, level=level + 1) for child in _overlapping(schema)]
+                apart = [self.of(child, depth - 1, level=level + 1) for child in _disjoint(schema)]
+            cost = 1 + sum(part for part, _ in same) + max((part for part, _ in apart), default=0)
+            height = 1 + max((part for _, part in (*same, *apart)), default=0)
+            self._known[key] = (min(cost, MAX_STEPS + 1), height)
         return self._known[key]
 
 

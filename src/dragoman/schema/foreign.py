@@ -67,6 +67,8 @@ def adapter_for(annotation: Any, name: str) -> Adapter | None:
     try:
         return Adapter(pydantic.TypeAdapter(_without_names(annotation)))
     except pydantic.errors.PydanticUserError as error:
+        if not needs_pydantic(annotation, beside_models=True):
+            return None  # models among types that only msgspec reads: its hook reads the models
         raise UsageError(f"pydantic cannot read the annotation of {name}: {error}") from error
 
 
@@ -83,15 +85,17 @@ def _without_names(annotation: Any) -> Any:
     return Annotated[(annotation.__origin__, *metadata)] if metadata else bare(annotation)
 
 
-def needs_pydantic(annotation: Any) -> bool:
-    """Whether something in the annotation is known to pydantic alone."""
-    for item in getattr(annotation, "__metadata__", ()):
-        if _is_pydantic_metadata(item):
-            return True
-    if isinstance(annotation, type) and _has_core_schema(annotation):
+def needs_pydantic(annotation: Any, *, beside_models: bool = False) -> bool:
+    """Whether something in the annotation, models perhaps left aside, is known to pydantic alone."""
+    if any(_is_pydantic_metadata(item) for item in getattr(annotation, "__metadata__", ())):
         return True
-    arguments = get_args(annotation)
-    return any(needs_pydantic(item) for item in arguments if not isinstance(item, (str, int, bytes)))
+    if isinstance(annotation, type) and _has_core_schema(annotation):
+        return not (beside_models and hasattr(annotation, "model_fields"))
+    return any(
+        needs_pydantic(item, beside_models=beside_models)
+        for item in get_args(annotation)
+        if not isinstance(item, (str, int, bytes))
+    )
 
 
 def _has_core_schema(item: Any) -> bool:

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import inspect as mi
 
 from dragoman.schema.docstring import clean
-from dragoman.schema.shapes import class_of, is_array, is_object
+from dragoman.schema.shapes import class_of, is_array, is_object, is_sequence
 
 Schema = dict[str, Any]
 Mode = Literal["input", "output"]
@@ -209,10 +209,10 @@ def with_default(schema: Schema, default: Any, *, encode: Callable[[Any], Any] |
     """`schema` with `default`, if that is something JSON can say."""
     try:
         value = msgspec.to_builtins(default, str_keys=True, enc_hook=encode)
-        msgspec.json.encode(value)
+        text = msgspec.json.encode(value)
     except (TypeError, ValueError, RecursionError):
         return schema
-    return schema if _has_odd_float(value) else {**schema, "default": value}
+    return schema if _has_odd_float(value) else {**schema, "default": msgspec.json.decode(text)}
 
 
 def object_root(schema: Schema, definitions: Schema) -> Schema | None:
@@ -251,7 +251,7 @@ def _has_odd_float(value: Any) -> bool:
         return value - value != 0.0  # NaN and the infinities
     if is_object(value):
         return any(_has_odd_float(item) for item in value.values())
-    return is_array(value) and any(_has_odd_float(item) for item in value)
+    return is_sequence(value) and any(map(_has_odd_float, value))
 
 
 def _with(schema: Schema, pairs: Iterable[tuple[str, Any]]) -> Schema:

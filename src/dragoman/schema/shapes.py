@@ -5,6 +5,7 @@ It refuses to know what the values mean.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeGuard, cast
 
 
@@ -16,6 +17,11 @@ def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
 def is_array(value: Any) -> TypeGuard[list[Any]]:
     """Whether the value is a JSON array."""
     return isinstance(value, list)
+
+
+def is_sequence(value: Any) -> TypeGuard[Sequence[Any]]:
+    """Whether the value becomes a JSON array: a list or a tuple."""
+    return isinstance(value, (list, tuple))
 
 
 def class_of(value: Any) -> Any:

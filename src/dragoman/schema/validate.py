@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from dragoman.errors import UsageError
-from dragoman.schema.bounds import MAX_STEPS, check_bounds, steps
+from dragoman.schema.bounds import check_bounds, is_listable
 from dragoman.schema.errors import Fault, InvalidSchema, UnresolvedReference, UnsupportedDialect
 from dragoman.schema.shapes import is_array, is_object
 from dragoman.schema.wording import faults, pointer, snippet
@@ -41,8 +41,11 @@ class Validator:
 
     def is_valid(self, value: Any) -> bool:
         """Whether the value fits; `value` consists of JSON's builtins."""
+        engine = self._engine(False)
+        if measure(value)[1] > MAX_VALUE_DEPTH:  # the engine descends by recursion and would crash
+            return False
         try:
-            return bool(self._engine(False).is_valid(value))
+            return bool(engine.is_valid(value))
         except ValueError:  # not JSON, or nested too deep for the engine
             return False
 
@@ -72,14 +75,14 @@ class Validator:
         self._engine(False)
 
     def _list(self, engine: Any, value: Any, *, size: int, depth: int) -> tuple[Fault, ...]:
-        if steps(self.schema, depth) > MAX_STEPS:
+        if not is_listable(self.schema, depth):
             return (Fault(field="", expected="a value that the schema accepts", received=snippet(value)),)
         if size > MAX_LISTED:
             found = [_first(engine, value)]
         else:
             found = list(engine.iter_errors(value))
-        listed = dict.fromkeys(faults(found, self.schema))
-        return tuple(listed)[:MAX_FAULTS]
+        listed = {(fault.field, fault.expected): fault for fault in faults(found, self.schema)}
+        return tuple(listed.values())[:MAX_FAULTS]
 
     def _engine(self, formats: bool) -> Any:
         engine = self._compiled.get(formats)

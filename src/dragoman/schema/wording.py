@@ -216,7 +216,7 @@ def _count(number: Any, noun: str) -> str:
 def _distance(left: str, right: str) -> int:
     """The edit distance, counting a swap of neighbours as one."""
     if abs(len(left) - len(right)) > len(left) or max(len(left), len(right)) > SNIPPET:
-        return SNIPPET
+        return len(left) + len(right)
     before: list[int] = []
     row = list(range(len(right) + 1))
     for at, a in enumerate(left, 1):
