@@ -103,7 +103,8 @@ class Orders:
         notes = self._connection.execute(
             "SELECT text FROM notes WHERE order_id = ? ORDER BY number", (order_id,)
         )
-        return Order(*row, [text for (text,) in notes])
+        _, customer, item, total, status, refunded = row
+        return Order(order_id, customer, item, total, status, refunded, [text for (text,) in notes])
 
 
 orders = Orders(os.environ.get("ORDERS_DB", ":memory:"))

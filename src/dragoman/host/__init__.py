@@ -10,12 +10,13 @@ from dragoman.host.files import Project, read_project
 from dragoman.host.host import Ask, Host, HostOptions, Outcome, Question
 from dragoman.host.naming import Name, Names
 from dragoman.host.permissions import Decision, decide
-from dragoman.host.session import Session
+from dragoman.host.session import Frame, Session
 from dragoman.host.trace import Trace
 
 __all__ = [
     "Ask",
     "Decision",
+    "Frame",
     "Host",
     "HostOptions",
     "Name",

@@ -62,7 +62,7 @@ class HostOptions:
     `ask` answers for the person, True for yes; without it nobody can be asked, and what would ask is
     denied. `trace` gets three lines a call. `env` is where `${NAME}` is looked up, the process's own
     environment by default. `protocol` is `"auto"` or the one revision to speak. Without `trusted`, allow
-    rules of the project's own file do not count. `tap` sees every frame: server, direction, bytes.
+    rules of the project's own file do not count. `tap` sees every frame of every server.
     """
 
     ask: Ask | None = None

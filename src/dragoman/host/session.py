@@ -26,8 +26,7 @@ from dragoman.schema.validate import Validator
 log = logging.getLogger("dragoman.host")
 
 State: TypeAlias = Literal["new", "connected", "failed", "skipped", "closed"]
-ServerTap: TypeAlias = Callable[[str, Literal["in", "out"], bytes], None]
-"""Called with the server's name, the direction and the bytes of every frame."""
+Direction: TypeAlias = Literal["in", "out"]
 
 _SPOKEN: Final = frozenset({"stdio", "http"})
 _CALL: Final = "tools/call"
@@ -41,6 +40,19 @@ class _Method(msgspec.Struct):
 
 
 _read_method: Final = msgspec.json.Decoder(_Method).decode
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A message as it crossed the wire, to or from a server."""
+
+    server: str
+    direction: Direction
+    data: bytes
+
+
+ServerTap: TypeAlias = Callable[[Frame], None]
+"""Called with every frame of every server."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,9 +125,9 @@ class Session:
 
     # What is on the wire -----------------------------------------------------------------------------
 
-    def _tap(self, direction: Literal["in", "out"], frame: bytes) -> None:
+    def _tap(self, direction: Direction, frame: bytes) -> None:
         if self._setting.tap is not None:
-            self._setting.tap(self.config.name, direction, frame)
+            self._setting.tap(Frame(self.config.name, direction, frame))
         entry = _entry.get()
         if direction == "out" and entry is not None and _read_method(frame).method == _CALL:
             revision = None if self.client is None else self.client.revision.version

@@ -12,7 +12,7 @@ from typing import Final
 
 from dragoman.errors import ClosedError, PeerFault
 from dragoman.jsonrpc.message import Limits, Message, Notification, Request, Response
-from dragoman.transports.base import Outgoing
+from dragoman.transports.base import Outgoing, Tap
 from dragoman.transports.http_base import Reply
 from dragoman.transports.http_fault import (
     EVENTS,
@@ -40,6 +40,7 @@ class Reading:
     other: Other
     again: Again | None
     pause: Pause
+    tap: Tap | None = None
 
 
 async def read_answer(reply: Reply, reading: Reading) -> Response:
@@ -64,6 +65,7 @@ async def read_answer(reply: Reply, reading: Reading) -> Response:
             other=reading.other,
             again=reading.again,
             pause=reading.pause,
+            tap=reading.tap,
         )
         return await stream.answer(reply)
     plain = kind in ("", JSON)
@@ -77,6 +79,8 @@ async def read_answer(reply: Reply, reading: Reading) -> Response:
 
 
 def _pick(body: bytes, reading: Reading, *, well: bool) -> Response | None:
+    if reading.tap is not None:
+        reading.tap("in", body)
     received = messages(body, reading.limits)
     for message in received:
         if answers(message, reading.outgoing.id) and (well or message.error is not None):

@@ -24,7 +24,7 @@ from dragoman.jsonrpc.message import (
     encode_notification,
 )
 from dragoman.revisions.base import Revision
-from dragoman.transports.base import OnNotification, OnRequest, Outgoing
+from dragoman.transports.base import OnNotification, OnRequest, Outgoing, Tap
 from dragoman.transports.http_answer import Reading, excerpt, read_answer
 from dragoman.transports.http_base import HttpClient, HttpOptions, Reply, parse_address
 from dragoman.transports.http_fault import Place, http_error
@@ -67,6 +67,7 @@ class HttpTransport:
             options = replace(options, connect_timeout=connect_timeout)
         address = parse_address(url)
         self.name = name or address.authority
+        self.tap: Tap | None = None
         self._shown = address.shown
         self._requests = Requests(address, headers or {})
         self._limits = Limits(max_bytes=options.max_body)
@@ -157,6 +158,8 @@ class HttpTransport:
             revision = outgoing.revision or self._revision
         request = self._requests.call(outgoing, revision)
         try:
+            if self.tap is not None:
+                self.tap("out", outgoing.frame)
             reply = await self._client.send(request)
             try:
                 return await self._answer(outgoing, reply, on_notification=on_notification)
@@ -186,6 +189,7 @@ class HttpTransport:
             other=lambda message: self._hear(message, revision, on_notification=on_notification),
             again=self._get if resumes else None,
             pause=self._pause,
+            tap=self.tap,
         )
         response = await read_answer(reply, reading)
         if outgoing.handshake and response.error is not None:
@@ -210,6 +214,8 @@ class HttpTransport:
             self._listen(self._revision)
 
     async def _post(self, frame: bytes, revision: Revision | None) -> None:
+        if self.tap is not None:
+            self.tap("out", frame)
         reply = await self._client.send(self._requests.tell(frame, revision))
         if 200 <= reply.status < 300:
             reply.finish()
@@ -226,6 +232,7 @@ class HttpTransport:
             limits=self._limits,
             other=lambda message: self._hear(message, revision, on_notification=None),
             pause=self._pause,
+            tap=self.tap,
         )
         self._listener = asyncio.get_running_loop().create_task(self._quietly(listener.run()))
 

@@ -14,7 +14,7 @@ from dragoman.errors import ClosedError, ConnectError, LocalError, PeerFault
 from dragoman.jsonrpc.framing import TooLong
 from dragoman.jsonrpc.message import Invalid, Limits, Message, Response, read_id
 from dragoman.protocol.sse import Event, Parser
-from dragoman.transports.base import Outgoing
+from dragoman.transports.base import Outgoing, Tap
 from dragoman.transports.http_base import Reply
 from dragoman.transports.http_fault import EVENTS, answers, media_type, messages
 
@@ -37,13 +37,21 @@ class AnswerStream:
     """
 
     def __init__(
-        self, outgoing: Outgoing, *, limits: Limits, other: Other, again: Again | None, pause: Pause
+        self,
+        outgoing: Outgoing,
+        *,
+        limits: Limits,
+        other: Other,
+        again: Again | None,
+        pause: Pause,
+        tap: Tap | None = None,
     ) -> None:
         self._outgoing = outgoing
         self._limits = limits
         self._other = other
         self._again = again
         self._pause = pause
+        self._tap = tap
         self._parser = Parser(limits.max_bytes)
 
     async def answer(self, reply: Reply) -> Response:
@@ -76,7 +84,7 @@ class AnswerStream:
             if isinstance(event, TooLong):
                 self._too_long(event)
                 continue
-            for message in _messages(event, self._limits):
+            for message in _messages(event, self._limits, tap=self._tap):
                 if answers(message, self._outgoing.id):
                     return message
                 if isinstance(message, Invalid) and message.of_response:
@@ -118,11 +126,14 @@ class AnswerStream:
 class Listener:
     """The stream by which a server says what belongs to no request (2025-11-25, "Listening for Messages")."""
 
-    def __init__(self, again: Again, *, limits: Limits, other: Other, pause: Pause) -> None:
+    def __init__(
+        self, again: Again, *, limits: Limits, other: Other, pause: Pause, tap: Tap | None = None
+    ) -> None:
         self._again = again
         self._limits = limits
         self._other = other
         self._pause = pause
+        self._tap = tap
         self._parser = Parser(limits.max_bytes)
 
     async def run(self) -> None:
@@ -153,17 +164,19 @@ class Listener:
                     if isinstance(event, TooLong):
                         log.warning("an event of %d bytes and more was passed over", event.size)
                         continue
-                    for message in _messages(event, self._limits):
+                    for message in _messages(event, self._limits, tap=self._tap):
                         self._other(message)
         finally:
             reply.abort()
         return heard
 
 
-def _messages(event: Event, limits: Limits) -> tuple[Message, ...]:
+def _messages(event: Event, limits: Limits, *, tap: Tap | None) -> tuple[Message, ...]:
     """What an event holds: nothing when it only primes a resumption, or is of a type that is not ours."""
     if not event.data or event.event not in (None, "message"):
         return ()
+    if tap is not None:
+        tap("in", event.data)
     return messages(event.data, limits)
 
 

@@ -1,0 +1,91 @@
+"""`dragoman demo`: the order service over both transports on two revisions, shown from what is on the wire.
+
+Here are the words of the command and its exit status; what is shown is in `scenes`, how in `paint`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from typing import Any
+
+from dragoman.cli import failure, output
+from dragoman.cli.demo import paint
+from dragoman.cli.demo.answers import Answers
+from dragoman.cli.demo.example import HttpServer, folder, server_environment
+from dragoman.cli.demo.scenes import play
+from dragoman.cli.demo.stage import REVISIONS, Run
+from dragoman.errors import DragomanError
+
+UNEXPECTED = 1
+
+
+def run(words: Sequence[str] = ()) -> int:
+    """Play everything; 0 only if every outcome was the expected one."""
+    try:
+        options = _parser().parse_args(list(words))
+    except SystemExit as exc:
+        return int(exc.code or 0)
+    answers = Answers("yes" if options.yes else "no" if options.no else None)
+    brush = paint.Brush.for_stdout(colour=not options.no_color, full=options.full)
+    try:
+        runs = asyncio.run(_demo(answers, None if options.json else brush))
+    except DragomanError as exc:
+        return output.fail(exc, json=options.json)
+    ok = all(one.ok for one in runs)
+    if options.json:
+        output.envelope(ok=ok, value=_record(runs, ok=ok))
+    else:
+        paint.verdict(brush, runs)
+    return failure.DONE if ok else UNEXPECTED
+
+
+async def _demo(answers: Answers, brush: paint.Brush | None) -> list[Run]:
+    """One run for each transport and revision, painted as it goes."""
+    place = folder()
+    runs: list[Run] = []
+    if brush is not None:
+        paint.title(brush, place, answers=answers)
+    async with HttpServer(place) as http:
+        entries: tuple[tuple[str, str, dict[str, str]], ...] = (
+            ("stdio", ".mcp.json", {}),
+            ("http", "http.mcp.json", {"ORDERS_URL": http.url}),
+        )
+        for transport, file, more in entries:
+            for revision in REVISIONS:
+                one = Run(transport, revision, place, file=file)
+                runs.append(one)
+                if brush is not None:
+                    paint.head(brush, one)
+                async for shown in play(one, answers, env={**server_environment(), **more}):
+                    if brush is not None:
+                        paint.scene(brush, shown)
+    return runs
+
+
+def _record(runs: Sequence[Run], *, ok: bool) -> Any:
+    told = [one.record() for one in runs]
+    if ok:
+        return {"runs": told}
+    return {"kind": "unexpected", "message": "an outcome was not the expected one", "runs": told}
+
+
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser(
+        prog="dragoman demo",
+        description="Start the order service over stdio and HTTP, on two revisions, and show each step.",
+        epilog="exit status: 0 if every outcome was the expected one, else 1",
+    )
+    answer = parser.add_mutually_exclusive_group()
+    answer.add_argument("--yes", action="store_true", help="answer yes where a person is asked")
+    answer.add_argument("--no", action="store_true", help="answer no; so it is too without a terminal")
+    parser.add_argument("--full", action="store_true", help="show every message whole, however long")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--no-color", action="store_true", help="no colours; so it is too with NO_COLOR set")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(run(sys.argv[1:]))

@@ -1,0 +1,132 @@
+"""How the demo looks: colours on a terminal, plain aligned text in a pipe, long messages cut unless asked.
+
+It knows what is to be shown and nothing of how it came about.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+
+from dragoman.cli import output
+from dragoman.cli.demo.answers import Answers
+from dragoman.cli.demo.stage import Run, Shown
+
+_PIPE_WIDTH: Final = 110
+_LEAST_WIDTH: Final = 60
+_FRAME: Final = 640  # characters of a message that are shown unless all are asked for
+_LABEL: Final = 10
+_STYLES: Final = {
+    "bold": "1",
+    "dim": "2",
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "blue": "36",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Brush:
+    """Whether to colour, how wide to paint, and whether messages are shown whole."""
+
+    colour: bool
+    width: int
+    full: bool
+
+    @classmethod
+    def for_stdout(cls, *, colour: bool, full: bool) -> Self:
+        """As stdout and the environment are: colours only on a terminal that has them (no-color.org)."""
+        terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+        wanted = colour and terminal and not os.environ.get("NO_COLOR")
+        columns = output.columns()
+        return cls(wanted, max(_LEAST_WIDTH, columns or _PIPE_WIDTH), full)
+
+    def __call__(self, style: str, text: str) -> str:
+        """The text in a style, or as it is."""
+        return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if self.colour else text
+
+
+def title(brush: Brush, folder: Path, *, answers: Answers) -> None:
+    """What is about to be shown."""
+    output.line(brush("bold", "dragoman demo: the order service over stdio and HTTP, on two revisions"))
+    output.line(f"  files    {folder}")
+    output.line(f"  answers  {answers.source}")
+
+
+def head(brush: Brush, run: Run) -> None:
+    """The line above the scenes of one run."""
+    name = f"== {run.transport}, revision {run.revision.version} "
+    output.line("")
+    output.line(brush("bold", name.ljust(brush.width - 1, "=")))
+    sys.stdout.flush()
+
+
+def scene(brush: Brush, shown: Shown) -> None:
+    """One scene: what was asked, every message, what decided and how it ended."""
+    mark = brush("green", "as expected") if shown.ok else brush("red", "UNEXPECTED")
+    output.line("")
+    output.line(f"{brush('bold', shown.title)}  [{mark}]")
+    if shown.asked is not None:
+        _field(brush, "model", text=shown.asked)
+    for frame in shown.frames:
+        label = "-> sent" if frame.direction == "out" else "<- came"
+        _field(brush, label, text=_short(brush, frame.data), style="blue")
+    for line in shown.lines:
+        _field(brush, "trace", text=_short(brush, line), style="blue")
+    if not shown.frames and not shown.lines:
+        _field(brush, "wire", text="nothing was sent", style="dim")
+    place = f" ({shown.place})" if shown.place else ""
+    _field(brush, "decided", text=f"{shown.decided}{place}", style="yellow")
+    _field(brush, "outcome", text=shown.outcome)
+    if not shown.ok:
+        _field(brush, "expected", text=shown.expected, style="red")
+    sys.stdout.flush()
+
+
+def verdict(brush: Brush, runs: Sequence[Run]) -> None:
+    """All scenes of all runs in one table, and one line for the whole."""
+    titles = [shown.title for shown in runs[0].shown]
+    rows = [["outcome", *(run.name for run in runs)]]
+    for place, name in enumerate(titles):
+        rows.append([name, *(("ok" if run.shown[place].ok else "UNEXPECTED") for run in runs)])
+    output.line("")
+    output.line(brush("bold", "== outcomes ".ljust(brush.width - 1, "=")))
+    first, *rest = output.table(rows, output.columns())
+    output.line(brush("dim", first))
+    for row in rest:
+        output.line(row)
+    bad = sum(not shown.ok for run in runs for shown in run.shown)
+    count = sum(len(run.shown) for run in runs)
+    output.line("")
+    if bad:
+        output.line(brush("red", f"{bad} of {count} outcomes were not the expected ones"))
+    else:
+        output.line(brush("green", f"all {count} outcomes were the expected ones"))
+
+
+def _short(brush: Brush, data: bytes) -> str:
+    text = data.decode("utf-8", "replace")
+    if brush.full or len(text) <= _FRAME:
+        return text
+    return f"{text[:_FRAME]}… ({len(data):,} bytes; --full shows all)"
+
+
+def _field(brush: Brush, label: str, *, text: str, style: str = "") -> None:
+    """A label and its text, wrapped beside it on a terminal and on one line in a pipe."""
+    indent = "  " + " " * _LABEL
+    plain = output.flat(text)
+    lines = [plain]
+    if sys.stdout.isatty():
+        lines = textwrap.wrap(
+            plain, brush.width - len(indent) - 1, break_on_hyphens=False, drop_whitespace=False
+        ) or [""]
+    name = brush("dim", label.ljust(_LABEL))
+    for number, line in enumerate(lines):
+        painted = brush(style, line) if style else line
+        output.line(f"  {name}{painted}" if number == 0 else f"{indent}{painted}")
