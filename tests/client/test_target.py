@@ -87,7 +87,7 @@ def test_urls(target: Any, name: str) -> None:
 
 def test_what_is_remembered_of_a_url_holds_no_secret() -> None:
     found = meant("https://me:pass@example.com/mcp?token=secret#x")
-    assert found.key == "https://example.com:/mcp"
+    assert found.key == "https://example.com/mcp"
 
 
 def test_the_directory_is_part_of_what_a_program_is(tmp_path: Path) -> None:
@@ -127,9 +127,9 @@ def test_the_callers_name_wins() -> None:
         ("server 'unclosed", "No closing quotation"),
         ("ftp://example.com", "'ftp'"),
         ("ws://example.com/mcp", "'ws'"),
-        ("http://", "without a host"),
-        ("http:///mcp", "without a host"),
-        ("http://example.com:port/", "port|Port"),
+        ("http://", "expected a host"),
+        ("http:///mcp", "expected a host"),
+        ("http://example.com:port/", "[Pp]ort"),
         ("localhost:8000/mcp", "http://localhost:8000/mcp"),
         ("127.0.0.1:8000", "without a scheme"),
         ("server.py", "no such file"),
@@ -171,6 +171,11 @@ def test_a_target_that_means_nothing_or_too_much_is_refused(target: Any, says: s
 def test_an_option_that_would_do_nothing_is_refused(target: Any, option: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=f"{next(iter(option))}: of no use"):
         meant(target, **option)
+
+
+def test_a_header_that_cannot_be_sent_is_refused_at_once() -> None:
+    with pytest.raises(UsageError):
+        meant("http://a", headers={"A": "line\nbreak"})
 
 
 def test_env_and_directory_of_an_entry_are_kept_and_those_of_the_caller_win(tmp_path: Path) -> None:

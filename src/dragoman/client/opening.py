@@ -128,9 +128,12 @@ class Opening:
             step, fault = await self._attempt(machine, step)
         if isinstance(step, Ready):
             return step
-        if step.why is None and fault is not None:
-            raise fault
         hint = None if self._options.protocol == AUTO else f"protocol={AUTO!r}, which speaks any revision"
+        if step.why is None and fault is not None:
+            if isinstance(fault, HttpError):
+                fault.stage = self._stage
+                fault.hint = fault.hint or hint
+            raise fault
         error = NegotiationError(
             step.why or "no answer", server=self._target.name, stage=self._stage, hint=hint
         )

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
-from urllib.parse import urlsplit
 
 from dragoman.client.options import ClientOptions
 from dragoman.errors import UsageError
@@ -20,6 +19,7 @@ from dragoman.protocol.call import Kernel
 from dragoman.schema.shapes import is_array, is_object
 from dragoman.transports.base import Transport
 from dragoman.transports.child import ChildTransport
+from dragoman.transports.http_base import parse_address
 from dragoman.transports.http_client import HttpTransport
 from dragoman.transports.memory import MemoryTransport
 from dragoman.transports.spawn import check_command
@@ -144,24 +144,15 @@ def _child(line: list[str], options: ClientOptions, *, name: str | None) -> Targ
 
 
 def _url(url: str, options: ClientOptions) -> Target:
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError as exc:
-        raise UsageError(f"target: {exc} in the URL") from None
-    if parts.scheme not in ("http", "https"):
-        raise UsageError(f"target: scheme {parts.scheme!r}: expected http or https")
-    if not parts.hostname:
-        raise UsageError(f"target: a URL without a host: expected {parts.scheme}://HOST/PATH")
     _useless(options, "a URL", "env", "cwd")
-    name = options.name or (parts.hostname if port is None else f"{parts.hostname}:{port}")
-    # Without user, query and fragment: they may be secrets, and do not tell servers apart.
-    key = f"{parts.scheme}://{parts.hostname}:{port or ''}{parts.path}"
+    address = parse_address(url)
 
     def make() -> Transport:
-        return HttpTransport(url, headers=options.headers, name=name)
+        return HttpTransport(url, headers=options.headers, name=options.name)
 
-    return Target(name, make, key=key, restarts=True)
+    # Without user and query: they may be secrets, and do not tell servers apart.
+    key = f"{address.scheme}://{address.authority}{address.target.partition('?')[0]}"
+    return Target(make().name, make, key=key, restarts=True)
 
 
 def _entry(entry: Mapping[str, Any], options: ClientOptions) -> Target:
