@@ -36,6 +36,7 @@ __all__ = ["HttpError", "HttpOptions", "HttpTransport"]
 
 log = logging.getLogger("dragoman.http")
 
+_LISTENING: Final = 0.5  # seconds that requests wait for the listening stream to be open
 _GOODBYE: Final = 2.0  # seconds for the end of a session to be told, and for a cancellation
 
 
@@ -75,6 +76,7 @@ class HttpTransport:
         self._revision: Revision | None = None
         self._told = False  # a notification went out since the handshake: `notifications/initialized`
         self._listener: asyncio.Task[None] | None = None
+        self._listening: asyncio.Event | None = None  # what requests wait for, bounded, to be set
         self._answering: set[asyncio.Task[None]] = set()  # requests of the server, with whoever answers
         self._telling: set[asyncio.Task[None]] = set()  # what the server should still hear at the end
         self._on_notification: OnNotification | None = None
@@ -156,6 +158,8 @@ class HttpTransport:
             self._requests.session, self._told = None, False
         else:
             revision = outgoing.revision or self._revision
+        if self._listening is not None:
+            await self._listened(self._listening)
         request = self._requests.call(outgoing, revision)
         try:
             if self.tap is not None:
@@ -235,6 +239,18 @@ class HttpTransport:
             tap=self.tap,
         )
         self._listener = asyncio.get_running_loop().create_task(self._quietly(listener.run()))
+        self._listening = listener.tried
+
+    async def _listened(self, tried: asyncio.Event) -> None:
+        """Let the listening stream open: what servers say by it before, such as a question that belongs to
+        a call, many of them drop. Some never send its head until they have something to say.
+        """
+        try:
+            async with asyncio.timeout(_LISTENING):
+                await tried.wait()
+        except TimeoutError:
+            log.debug("%s: the listening stream is slow to open", self.name)
+        self._listening = None
 
     async def _get(self, last_id: str | None) -> Reply:
         return await self._client.send(self._requests.listen(last_id, self._revision))

@@ -6,6 +6,7 @@ messages; how a stream is opened is passed in.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -124,7 +125,10 @@ class AnswerStream:
 
 
 class Listener:
-    """The stream by which a server says what belongs to no request (2025-11-25, "Listening for Messages")."""
+    """The stream by which a server says what belongs to no request (2025-11-25, "Listening for Messages").
+
+    `tried` is set once it is open, or has failed to open for the first time.
+    """
 
     def __init__(
         self, again: Again, *, limits: Limits, other: Other, pause: Pause, tap: Tap | None = None
@@ -135,13 +139,14 @@ class Listener:
         self._pause = pause
         self._tap = tap
         self._parser = Parser(limits.max_bytes)
+        self.tried = asyncio.Event()
 
     async def run(self) -> None:
         """Listen until the server says that there is nothing to listen to, or fails too often in a row."""
         fruitless = 0
         while fruitless < _ATTEMPTS:
             try:
-                reply = await self._again(self._parser.last_id)
+                reply = await self._open()
                 if reply.status < 500 and (reply.status != 200 or media_type(reply.headers) != EVENTS):
                     reply.abort()
                     return
@@ -152,6 +157,12 @@ class Listener:
             fruitless = 0 if heard else fruitless + 1
             retry = _RETRY if self._parser.retry is None else self._parser.retry / 1000
             await self._pause(max(retry, _backoff(fruitless)))
+
+    async def _open(self) -> Reply:
+        try:
+            return await self._again(self._parser.last_id)
+        finally:
+            self.tried.set()
 
     async def _hear(self, reply: Reply) -> bool:
         """Read one connection to its end; whether anything came."""
