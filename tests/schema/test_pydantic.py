@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime as dt
+import re
 import subprocess
 import sys
 from typing import Annotated, Generic, Literal, Optional, TypeVar
@@ -124,6 +125,19 @@ def test_field_constraints_and_words():
     ):
         with pytest.raises(ArgumentError):
             signature.decode(refused)
+
+
+def test_patterns_that_only_pydantic_reads():
+    def tool(
+        a: Annotated[str, Field(pattern=r"^\p{Lu}$")],
+        b: Annotated[str, Field(pattern=re.compile("^x$", re.IGNORECASE))],
+    ): ...
+
+    signature = reflect(tool)
+    assert signature.input_schema["properties"]["a"]["pattern"] == r"^\p{Lu}$"
+    assert signature.decode(b'{"a": "A", "b": "X"}') == {"a": "A", "b": "X"}
+    with pytest.raises(ArgumentError):
+        signature.decode(b'{"a": "a", "b": "x"}')
 
 
 def test_a_default_factory_makes_a_new_value_each_time():

@@ -312,6 +312,34 @@ def test_a_number_with_a_monstrous_exponent_is_refused_and_costs_nothing():
         taking(int).decode(b'{"value": 1e999999999}')
 
 
+@pytest.mark.parametrize(
+    ("pattern", "accepted", "refused"),
+    [
+        (r"^a$", ["a"], ["a\n", "ab"]),
+        (r"a\$", ["a$"], ["a"]),
+        (r"^[$]$", ["$"], ["$\n", "a"]),
+        (r"^\w+$", ["ab_1"], ["한국어"]),
+        (r"^\d+$", ["12"], ["\u0661"]),
+        (r"^\s$", [" ", "\u3000"], ["a"]),
+        (r"^[\sx]$", ["\u3000", "x"], ["a"]),
+        (r"^\S$", ["a"], ["\u3000"]),
+        (r"^.$", ["a", "한"], ["\n", "\r", "\u2028"]),
+        (r"^[.]$", ["."], ["a"]),
+        (r"b", ["abc"], ["ac"]),
+        (r"^(?=a)a+(?!x)$", ["aa"], ["ax"]),
+        (r"\\$", ["a\\"], ["a"]),
+    ],
+)
+def test_patterns_mean_what_they_mean_in_json_schema(pattern, accepted, refused):
+    signature = taking(Annotated[str, Meta(pattern=pattern)])
+    assert signature.input_schema["properties"]["value"]["pattern"] == pattern
+    for sent in accepted:
+        assert signature.decode(text(sent)) == {"value": sent}
+    for sent in refused:
+        with pytest.raises(ArgumentError):
+            signature.decode(text(sent))
+
+
 def test_definitions_say_what_the_class_says():
     definitions = taking(Point | None).input_schema["$defs"]
     assert definitions == {

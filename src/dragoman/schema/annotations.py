@@ -22,6 +22,15 @@ from dragoman.schema.shapes import class_of, is_array, is_object
 _CONSTRAINTS: Final = ("gt", "ge", "lt", "le", "multiple_of", "pattern", "min_length", "max_length")
 _UNIONS: Final = (Union, types.UnionType)
 _FLAGS: Final = re.compile(r"\(\?[aiLmsux]")
+_TOKEN: Final = re.compile(r"\\.|[\[\]$.]", re.DOTALL)
+_SPACE: Final = r"\s\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+_OUTSIDE: Final = {
+    "$": r"\Z",
+    ".": r"[^\n\r\u2028\u2029]",
+    r"\s": f"[{_SPACE}]",
+    r"\S": f"[^{_SPACE}]",
+}
+_IN_CLASS: Final = {r"\s": _SPACE}
 
 
 class Reading(NamedTuple):
@@ -64,8 +73,8 @@ def normalise(annotation: Any) -> Any:
 def anchored(annotation: Any) -> Any:
     r"""The same type with patterns that mean to `re` what they mean in JSON Schema.
 
-    There `$` is the very end of the text and `\\d` and `\\w` are ASCII (ECMA-262); to `re`, `$` also
-    stands before a newline at the end.
+    There (ECMA-262) `$` is the very end of the text, `\d` and `\w` are ASCII and `\s` is not; to
+    `re`, `$` also stands before a newline at the end, and `\d` is a digit of any script.
     """
     return _rewrite(annotation, _anchored_metas)
 
@@ -103,18 +112,27 @@ def _ecma(pattern: str) -> str | None:
     """The pattern for `re`, or None if it is the same."""
     if _FLAGS.match(pattern):
         return None  # written for `re`
-    out: list[str] = []
-    escaped = in_class = False
-    for character in pattern:
-        ends = character == "$" and not escaped and not in_class
-        out.append(r"\Z" if ends else character)
-        if not escaped:
-            in_class = (in_class or character == "[") and character != "]"
-        escaped = character == "\\" and not escaped
-    translated = "".join(out)
-    if translated == pattern and "\\" not in pattern:
+    in_class = False
+
+    def translated(match: re.Match[str]) -> str:
+        nonlocal in_class
+        part = match[0]
+        if part in "[]":
+            in_class = part == "["
+        return (_IN_CLASS if in_class else _OUTSIDE).get(part, part)
+
+    found = _TOKEN.sub(translated, pattern)
+    return None if found == pattern and "\\" not in pattern else f"(?a){found}"
+
+
+def plain_pattern(pattern: Any) -> str | None:
+    """The text of a pattern that `re` reads without flags; None for one that only its own library reads."""
+    text = getattr(pattern, "pattern", pattern)
+    try:
+        flags = re.compile(text).flags
+    except re.error:
         return None
-    return f"(?a){translated}"
+    return text if getattr(pattern, "flags", flags) == flags else None
 
 
 def bare(annotation: Any) -> Any:
@@ -190,6 +208,7 @@ def _said(item: Any) -> Iterator[tuple[str, Any]]:
         else:
             for name in _CONSTRAINTS:
                 value = getattr(item, name, None)
+                value = plain_pattern(value) if name == "pattern" and value is not None else value
                 if value is not None:
                     yield name, value
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, get_args
 import msgspec
 
 from dragoman.errors import UsageError
-from dragoman.schema.annotations import bare
+from dragoman.schema.annotations import bare, plain_pattern
 from dragoman.schema.shapes import class_of
 
 _TEXTUAL: Final = {
@@ -114,7 +114,7 @@ def _is_pydantic_metadata(item: Any) -> bool:
     if kind.__name__ == "Strict":
         return not item.strict
     if kind.__name__ == "_PydanticGeneralMetadata":
-        return any(name != "pattern" for name in item.__dict__)
+        return any(name != "pattern" or plain_pattern(value) is None for name, value in item.__dict__.items())
     return kind.__module__.partition(".")[0] != "annotated_types" or kind.__name__ in (
         "Predicate",
         "Timezone",
