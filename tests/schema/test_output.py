@@ -20,6 +20,7 @@ from dragoman.model import (
     ContentBlock,
     EmbeddedResource,
     ImageContent,
+    InputRequiredResult,
     ResourceLink,
     TextContent,
 )
@@ -162,6 +163,8 @@ def test_a_root_that_nothing_refers_to_leaves_no_definition_behind():
         ResourceLink,
         EmbeddedResource,
         CallToolResult,
+        InputRequiredResult,
+        TextContent | InputRequiredResult,
         ContentBlock,
         list[ContentBlock],
         list[TextContent],
@@ -195,6 +198,14 @@ def test_a_tool_may_build_its_result_and_still_promise_a_schema():
     out.check({"x": 1.5})
     with pytest.raises(OutputError, match="x: the result does not fit"):
         out.check({"x": "one"})
+
+
+@pytest.mark.parametrize(
+    "annotation", [Point | InputRequiredResult, Awaitable[Point | InputRequiredResult]], ids=str
+)
+def test_a_tool_that_may_ask_first_promises_what_it_gives_in_the_end(annotation):
+    assert output(annotation).schema == output(Point).schema
+    assert output(int | None | InputRequiredResult).schema == output(int | None).schema
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])

@@ -6,6 +6,8 @@ It refuses to know results and content blocks as messages; the server puts them 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import reduce
+from operator import or_
 from typing import Any, Final, get_args, get_origin
 
 import msgspec
@@ -15,6 +17,7 @@ from dragoman.model import (
     CallToolResult,
     EmbeddedResource,
     ImageContent,
+    InputRequiredResult,
     ResourceLink,
     TextContent,
 )
@@ -103,9 +106,10 @@ def read_output(annotation: Any, content_types: tuple[type, ...] = ()) -> Output
     An object type (dataclass, `TypedDict`, struct, pydantic model, `dict`) is its own schema;
     everything else is wrapped as `{"result": value}`. Not structured: no annotation, None, `Any`,
     content blocks (also in lists and unions), bytes, paths, and classes that nothing can read.
-    `Annotated[CallToolResult, Model]` promises what `Model` says.
+    `Annotated[CallToolResult, Model]` promises what `Model` says. An `InputRequiredResult` promises
+    nothing: it is not what the call comes to in the end.
     """
-    annotation = _awaited(annotation)
+    annotation = _final(_awaited(annotation))
     declared = _declared(annotation)
     if declared is not None:
         return _output(declared, direct=True)
@@ -140,6 +144,14 @@ def _awaited(annotation: Any) -> Any:
     if at is None or getattr(origin, "__module__", "") != "collections.abc" or len(arguments) <= at:
         return annotation
     return arguments[at]
+
+
+def _final(annotation: Any) -> Any:
+    """The annotation without `InputRequiredResult`, by which a tool may ask before it answers."""
+    if InputRequiredResult not in members(annotation):
+        return annotation
+    rest = [item for item in get_args(annotation) if item is not InputRequiredResult]
+    return reduce(or_, rest) if rest else MISSING
 
 
 def _declared(annotation: Any) -> Any:
