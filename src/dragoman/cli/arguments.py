@@ -17,7 +17,10 @@ from dragoman.schema.shapes import class_of, is_array, is_object
 
 _decode: Final = msgspec.json.Decoder().decode
 _NO_JSON: Final = object()
+_ANYTHING: Final[dict[str, Any]] = {}
 _HOPS: Final = 32  # references followed one after the other; more is a ring
+_DEPTH: Final = 64  # alternatives inside of alternatives that are looked into
+_MEMBERS: Final = 100  # objects inside of objects that one key can name
 _TYPES: Final[Mapping[type, str]] = {
     str: "string",
     bool: "boolean",
@@ -51,6 +54,8 @@ def words(texts: Sequence[str]) -> list[Word]:
         key = key.removesuffix(":")
         if not equals or not key:
             raise UsageError(f"argument {text!r}: expected key=value or key:=JSON")
+        if key.count(".") > _MEMBERS:
+            raise UsageError(f"argument {key[:50]!r}...: more than {_MEMBERS} members inside of each other")
         found.append(Word(key, value, forced))
     return found
 
@@ -81,9 +86,10 @@ def assemble(
         UsageError: a forced value is no JSON, or two words contradict each other.
     """
     result = {**base}
+    whole = _Place(schema, _Document(schema))
     seen: dict[tuple[str, ...], list[Any]] = {}
     for word in given:
-        path, place = _find(word.key, _Place(schema, schema))
+        path, place = _find(word.key, whole)
         values = seen.setdefault(path, [])
         values.append(_value(word, place))
         if len(values) > 1 and not place.admits("array"):
@@ -109,46 +115,68 @@ def _put(target: dict[str, Any], path: tuple[str, ...], *, value: Any) -> None:
     target[path[-1]] = value
 
 
+class _Document:
+    """A whole schema, and what was found out about its parts: each is looked into once, rings and all."""
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self.root = root
+        self.types: dict[int, frozenset[str] | None] = {}
+        self.members: dict[tuple[int, str], _Place | None] = {}
+
+
 class _Place:
     """A part of a schema: what may stand at one place of the arguments."""
 
-    def __init__(self, schema: Any, root: Mapping[str, Any]) -> None:
+    def __init__(self, schema: Any, document: _Document, *, depth: int = 0) -> None:
         for _ in range(_HOPS):
             if not is_object(schema) or "$ref" not in schema:
                 break
-            schema = resolve(root, schema["$ref"])
-        self.schema: Mapping[str, Any] = schema if is_object(schema) else {}
-        self.root = root
+            schema = resolve(document.root, schema["$ref"])
+        self.schema: Mapping[str, Any] = schema if is_object(schema) else _ANYTHING
+        self.document = document
+        self._depth = depth
 
     def _inner(self, *keywords: str) -> Iterator[_Place]:
-        for keyword in keywords:
-            for schema in self.schema.get(keyword) or ():
-                yield _Place(schema, self.root)
+        for keyword in keywords if self._depth < _DEPTH else ():
+            schemas = self.schema.get(keyword)
+            for schema in schemas if is_array(schemas) else ():
+                yield _Place(schema, self.document, depth=self._depth + 1)
 
     def member(self, name: str) -> _Place | None:
         """The property of that name, if the schema knows one."""
+        key, known = (id(self.schema), name), self.document.members
+        if key not in known:
+            known[key] = None  # what a ring comes back to
+            known[key] = self._member(name)
+        return known[key]
+
+    def _member(self, name: str) -> _Place | None:
         properties = self.schema.get("properties")
         if is_object(properties) and name in properties:
-            return _Place(properties[name], self.root)
-        for inner in self._inner("allOf", "anyOf", "oneOf"):
-            found = inner.member(name)
-            if found is not None:
-                return found
-        return None
+            return _Place(properties[name], self.document)
+        inner = (place.member(name) for place in self._inner("allOf", "anyOf", "oneOf"))
+        return next((place for place in inner if place is not None), None)
 
     def extra(self) -> _Place:
         """What further properties are."""
-        return _Place(self.schema.get("additionalProperties"), self.root)
+        return _Place(self.schema.get("additionalProperties"), self.document)
 
     def items(self) -> _Place:
         """What the items of an array are."""
         for inner in (self, *self._inner("allOf", "anyOf", "oneOf")):
             if "items" in inner.schema:
-                return _Place(inner.schema["items"], self.root)
-        return _Place({}, self.root)
+                return _Place(inner.schema["items"], self.document)
+        return _Place(_ANYTHING, self.document)
 
     def types(self) -> frozenset[str] | None:
         """The JSON types that may stand here (`integer` counts as `number`); None for any."""
+        key, known = id(self.schema), self.document.types
+        if key not in known:
+            known[key] = None  # what a ring comes back to
+            known[key] = self._types()
+        return known[key]
+
+    def _types(self) -> frozenset[str] | None:
         named = self._named()
         for inner in self._inner("allOf"):
             others = inner.types()

@@ -24,8 +24,12 @@ _NEAR: Final = 3  # names that are offered for an unknown one
 
 def run(options: Namespace) -> int:
     """Call the tool; returns the exit status."""
+    try:
+        base, words = _given(options)
+    except UsageError as exc:
+        return output.fail(exc, json=options.json)
     bar = Bar()
-    work = partial(_call, options=options, bar=bar)
+    work = partial(_call, options=options, base=base, words=words, bar=bar)
     if options.log is None:
         return perform(options, work, show=_show)
 
@@ -38,8 +42,9 @@ def run(options: Namespace) -> int:
     return perform(options, work, show=_show, log_handler=log, log_level=options.log)
 
 
-async def _call(client: Client, *, options: Namespace, bar: Bar) -> Any:
-    base, words = _given(options)
+async def _call(
+    client: Client, *, options: Namespace, base: dict[str, Any], words: list[arguments.Word], bar: Bar
+) -> Any:
     listed: list[Tool] = []
     schema: Mapping[str, Any] = {}
     if any(not word.forced for word in words):
@@ -65,17 +70,13 @@ def _outcome(result: ToolResult, options: Namespace) -> Any:
     if options.output is not None:
         for written in content.save(result, Path(options.output)):
             output.note(f"saved {written}")
-    return (
-        content.plain(result)
-        if options.json
-        else None
-        if options.output is not None
-        else content.told(result)
-    )
+    if options.json:
+        return content.plain(result)
+    return "" if options.output is not None else content.told(result)
 
 
-def _show(value: str | None) -> None:
-    if value is not None:
+def _show(value: str) -> None:
+    if value:
         output.text(value)
 
 

@@ -16,6 +16,7 @@ from dragoman.schema.references import resolve
 from dragoman.schema.shapes import is_array, is_object
 
 _ALTERNATIVES = 6  # values of an enumeration that are written out
+_DEPTH = 2  # alternatives inside of alternatives that are told
 
 
 def run(options: Namespace) -> int:
@@ -68,11 +69,11 @@ def signature(schema: dict[str, Any]) -> str:
     return " ".join(parts)
 
 
-def kind(schema: Any, root: dict[str, Any]) -> str:
+def kind(schema: Any, root: dict[str, Any], *, depth: int = 0) -> str:
     """What a value may be, in a word or two."""
     if is_object(schema) and "$ref" in schema:
         schema = resolve(root, schema["$ref"])
-    if not is_object(schema):
+    if not is_object(schema) or depth > _DEPTH:
         return "any"
     values = [schema["const"]] if "const" in schema else schema.get("enum")
     if is_array(values):
@@ -84,4 +85,8 @@ def kind(schema: Any, root: dict[str, Any]) -> str:
     if isinstance(named, str):
         return named
     either = schema.get("anyOf") or schema.get("oneOf")
-    return "|".join(dict.fromkeys(kind(inner, root) for inner in either)) if is_array(either) else "any"
+    return (
+        "|".join(dict.fromkeys(kind(inner, root, depth=depth + 1) for inner in either))
+        if is_array(either)
+        else "any"
+    )

@@ -18,6 +18,7 @@ from dragoman.errors import DragomanError
 # the cursor, change colours or make a line read as another one.
 _STEERING: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _GAP: Final = "  "
+_COLUMNS: Final = 80  # of a terminal that does not know its own width
 
 
 def envelope(*, ok: bool, value: Any) -> None:
@@ -69,10 +70,10 @@ def flat(value: str) -> str:
     return harmless(" ".join(value.split()))
 
 
-def columns() -> int | None:
-    """How wide the terminal is; None where stdout is none."""
+def columns(stream: TextIO | None = None) -> int | None:
+    """How wide the terminal is that the stream (stdout) leads to; None where it leads to none."""
     try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns
+        return os.get_terminal_size((stream or sys.stdout).fileno()).columns or _COLUMNS
     except (OSError, ValueError):
         return None
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import Final
 
-from dragoman.cli.output import cut, flat
+from dragoman.cli.output import columns, cut, flat
 
 _CELLS: Final = 24
+_COLUMNS: Final = 80
 _ERASE: Final = "\r\x1b[K"
 
 
@@ -24,7 +24,7 @@ class Bar:
         if not self._on:
             return
         text = draw(progress, total, message=message)
-        sys.stderr.write(_ERASE + cut(text, _columns() - 1))
+        sys.stderr.write(_ERASE + cut(text, (columns(sys.stderr) or _COLUMNS) - 1))
         sys.stderr.flush()
         self._shown = True
 
@@ -45,10 +45,3 @@ def draw(progress: float, total: float | None, *, message: str | None) -> str:
     else:
         head = f"{progress:g}"
     return f"{head} {flat(message)}" if message else head
-
-
-def _columns() -> int:
-    try:
-        return os.get_terminal_size(sys.stderr.fileno()).columns
-    except (OSError, ValueError):
-        return 80

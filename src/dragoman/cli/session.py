@@ -36,12 +36,14 @@ def perform(
     The value is what `--json` prints; without that, `show` prints it. `more` are options of the client.
     """
     log = logging.getLogger("dragoman")
-    log.propagate = False
-    log.addHandler(_Warnings(logging.WARNING))
+    warnings = _Warnings(logging.WARNING)
+    log.addHandler(warnings)
     try:
         asyncio.run(_perform(options, work, show=show, more=more))
     except DragomanError as exc:
         return output.fail(exc, json=options.json)
+    finally:
+        log.removeHandler(warnings)
     return failure.DONE
 
 

@@ -1,0 +1,162 @@
+"""The program itself: help, version, wrong words, and that it loads no more than it needs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dragoman as package
+from dragoman.cli.main import COMMANDS, main
+from tests.cli.shell import dragoman
+from tests.needs import dragoman as program
+
+
+def loaded(words: list[str]) -> set[str]:
+    """The modules that are loaded once a command is done."""
+    code = (
+        "import sys, io\n"
+        "from dragoman.cli.main import main\n"
+        "keep, sys.stdout = sys.stdout, io.StringIO()\n"
+        f"main({words!r})\n"
+        "print(*sys.modules, file=keep)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    "words", [["--help"], ["--version"], *[[name, "--help"] for name in COMMANDS if name != "demo"]]
+)
+def test_help_and_version_load_neither_the_protocol_nor_an_event_loop(words: list[str]) -> None:
+    assert not {
+        "asyncio",
+        "msgspec",
+        "dragoman.errors",
+        "dragoman.client",
+        "dragoman.server",
+        "rich",
+    } & loaded(words)
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"dragoman {package.__version__}\n"
+
+
+@pytest.mark.parametrize("words", [["--help"], ["-h"], ["help"]])
+def test_help_names_every_command_and_every_exit_status(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 0
+    text = capsys.readouterr().out
+    for name, what in COMMANDS.items():
+        assert f"  {name:8}   {what}" in text
+    for meaning in (
+        "0 done",
+        "1 the tool said error",
+        "2 usage",
+        "3 protocol error",
+        "4 could not connect",
+        "5 denied",
+    ):
+        assert meaning in text
+
+
+def test_without_a_command_the_help_is_shown_and_that_is_no_success(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main([]) == 2
+    assert "usage: dragoman COMMAND" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "demo"])
+@pytest.mark.parametrize("form", [[None, "--help"], [None, "-h"], ["help", None], ["--help", None]])
+def test_help_of_a_command_has_examples(
+    name: str, form: list[str | None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([name if word is None else word for word in form]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith(f"usage: dragoman {name} ")
+    assert f"examples:\n  dragoman {name} " in text
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["cal"], "unknown command 'cal': did you mean 'call'?"),
+        (["xyzzy"], "unknown command 'xyzzy': there are run, list, call"),
+        (["--verbose"], "unknown option '--verbose'"),
+        (["list"], "the following arguments are required: TARGET"),
+        (["call", "server.py"], "the following arguments are required: TOOL"),
+        (["call", "server.py", "add", "--wrong"], "unrecognized arguments: --wrong"),
+        (["list", "a", "b"], "unrecognized arguments: b"),
+        (
+            ["list", "server.py", "--timeout", "never"],
+            "--timeout: expected seconds above 0, received 'never'",
+        ),
+        (["list", "server.py", "--timeout", "-1"], "--timeout"),
+        (["list", "server.py", "--timeout", "inf"], "--timeout: expected seconds above 0"),
+        (["list", "server.py", "--js"], "unrecognized arguments: --js"),
+        (["call", "server.py", "add", "--log", "loud"], "invalid choice: 'loud'"),
+    ],
+)
+def test_wrong_words(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert message in told.err
+    assert "  try: dragoman" in told.err
+
+
+def test_a_header_that_is_none_is_not_repeated_since_it_may_be_a_secret(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["list", "http://127.0.0.1:1/", "--header", "Bearer-hunter2"]) == 2
+    assert "hunter2" not in "".join(capsys.readouterr())
+
+
+def test_wrong_words_with_json_are_an_envelope_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["call", "--json", "server.py"]) == 2
+    assert json.loads(capsys.readouterr().out) == {
+        "ok": False,
+        "error": {"kind": "usage", "message": "the following arguments are required: TOOL"},
+    }
+
+
+def test_the_installed_program_needs_no_activated_environment(place: Path) -> None:
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(place)}
+    done = subprocess.run(
+        [program(), "call", "server.py", "add", "a=1", "b=2"],
+        cwd=place,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.stderr, done.returncode) == ("3\n", "", 0)
+
+
+def test_a_reader_that_has_seen_enough_is_no_accident(place: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "dragoman", "list", "server.py"],
+        cwd=place,
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_output_that_the_encoding_cannot_say_is_escaped(place: Path) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    done = dragoman("call", "server.py", "echo", "text=서울", cwd=place, env=environment)
+    assert (done.status, done.out) == (0, "\\uc11c\\uc6b8\n")
