@@ -25,6 +25,7 @@ from dragoman.schema.output import Output, read_output
 from dragoman.schema.render import Rendering, with_default
 from dragoman.schema.validate import Validator
 
+Typed = Callable[[Any], msgspec.Struct]
 Read = Callable[[Any], dict[str, Any]]
 
 _RAW_OBJECT: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -69,7 +70,10 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     output: Output | None
     context: str | None
     injected: tuple[str, ...]
-    read: Read
+    typed: Typed
+    """The typed decode of the arguments."""
+    read: Read | None
+    """More than the typed decode, for signatures that ask for more."""
     validator: Validator
     """Of `input_schema`, compiled when it is first used."""
 
@@ -89,7 +93,8 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         `arguments` is the JSON text of one object. Raises `ArgumentError` with every fault.
         """
         try:
-            return self.read(arguments)
+            # Nearly every signature takes the first way: on the path of each call, each call of ours counts.
+            return asdict(self.typed(arguments)) if self.read is None else self.read(arguments)
         except _REFUSALS as error:
             return self._decode_exactly(arguments, error)
 
@@ -98,7 +103,7 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         rewritten = _with_integers(arguments)
         if rewritten is not None:
             try:
-                return self.read(rewritten)
+                return asdict(self.typed(rewritten)) if self.read is None else self.read(rewritten)
             except _REFUSALS as second:
                 error = second
         raise ArgumentError(explain_refusal(self.validator, arguments, error=error), self.name) from None
@@ -130,12 +135,12 @@ def reflect(
     extra = shape.extra if shape.extra is MISSING else read_annotation(shape.extra).type
     taken = frozenset(parameter.name for parameter in shape.parameters)
     try:
-        read, schema = _reading(name, arguments, extra=extra, taken=taken)
+        (typed, read), schema = _reading(name, arguments, extra=extra, taken=taken)
         output = read_output(shape.returns, content_types)
     except NameError:
         # A class defined inside a function, with postponed annotations.
         settle([*(argument.type for argument in arguments), extra, shape.returns], function)
-        read, schema = _reading(name, arguments, extra=extra, taken=taken)
+        (typed, read), schema = _reading(name, arguments, extra=extra, taken=taken)
         output = read_output(shape.returns, content_types)
     return Signature(
         name=name,
@@ -145,6 +150,7 @@ def reflect(
         output=output,
         context=context,
         injected=given,
+        typed=typed,
         read=read,
         validator=Validator(schema),
     )
@@ -211,7 +217,7 @@ def _callable(function: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
 
 def _reading(
     name: str, arguments: list[Argument], *, extra: Any, taken: frozenset[str]
-) -> tuple[Read, dict[str, Any]]:
+) -> tuple[tuple[Typed, Read | None], dict[str, Any]]:
     """The decoder of the arguments and their schema, from the same types."""
     try:
         return _reader(arguments, extra=extra, taken=taken), _input_schema(arguments, extra)
@@ -219,8 +225,8 @@ def _reading(
         raise _unreadable(name, arguments, error=error) from error
 
 
-def _reader(arguments: list[Argument], *, extra: Any, taken: frozenset[str]) -> Read:
-    """One typed decode, and more only where a signature asks for more."""
+def _reader(arguments: list[Argument], *, extra: Any, taken: frozenset[str]) -> tuple[Typed, Read | None]:
+    """The typed decode, and what does more where a signature asks for more."""
     struct = msgspec.defstruct(
         "Arguments",
         [_field(argument) for argument in arguments],
@@ -228,24 +234,22 @@ def _reader(arguments: list[Argument], *, extra: Any, taken: frozenset[str]) -> 
         forbid_unknown_fields=True,
         rename={argument.name: argument.wire for argument in arguments},
     )
-    decode = msgspec.json.Decoder(struct, dec_hook=decode_hook).decode
-
-    def read(source: Any) -> dict[str, Any]:
-        return asdict(decode(source))
-
+    decode: Typed = msgspec.json.Decoder(struct, dec_hook=decode_hook).decode
     adapters = {argument.name: argument.adapter for argument in arguments if argument.adapter is not None}
-    typed = _adapted(read, adapters) if adapters else read
+    if extra is MISSING and not adapters:
+        return decode, None
+    read = _adapted(decode, adapters)
     if extra is MISSING:
-        return typed
-    rest: msgspec.json.Decoder[Any] = msgspec.json.Decoder(
-        GenericAlias(dict, (str, extra)), dec_hook=decode_hook
-    )
-    return _open(typed, rest, wires=frozenset(argument.wire for argument in arguments), taken=taken)
+        return decode, read
+    others: Any = GenericAlias(dict, (str, extra))
+    rest: msgspec.json.Decoder[Any] = msgspec.json.Decoder(others, dec_hook=decode_hook)
+    wires = frozenset(argument.wire for argument in arguments)
+    return decode, _open(read, rest, wires=wires, taken=taken)
 
 
-def _adapted(read: Read, adapters: dict[str, Adapter]) -> Read:
+def _adapted(decode: Typed, adapters: dict[str, Adapter]) -> Read:
     def read_and_adapt(source: Any) -> dict[str, Any]:
-        keywords = read(source)
+        keywords = asdict(decode(source))
         for name, adapter in adapters.items():
             if isinstance(keywords[name], msgspec.Raw):
                 keywords[name] = adapter.decode(keywords[name])
