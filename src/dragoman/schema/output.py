@@ -6,9 +6,7 @@ It refuses to know results and content blocks as messages; the server puts them 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import reduce
-from operator import or_
-from typing import Any, Final, get_args, get_origin
+from typing import Any, Final, Union, get_args, get_origin
 
 import msgspec
 
@@ -150,8 +148,8 @@ def _final(annotation: Any) -> Any:
     """The annotation without `InputRequiredResult`, by which a tool may ask before it answers."""
     if InputRequiredResult not in members(annotation):
         return annotation
-    rest = [item for item in get_args(annotation) if item is not InputRequiredResult]
-    return reduce(or_, rest) if rest else MISSING
+    rest = tuple(item for item in members(annotation) if item is not InputRequiredResult)
+    return Union[rest] if rest else MISSING
 
 
 def _declared(annotation: Any) -> Any:
