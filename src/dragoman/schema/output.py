@@ -19,7 +19,7 @@ from dragoman.model import (
     ResourceLink,
     TextContent,
 )
-from dragoman.schema.annotations import is_instance_type, members, normalise
+from dragoman.schema.annotations import bare, is_instance_type, members, normalise
 from dragoman.schema.callables import MISSING
 from dragoman.schema.errors import OutputError
 from dragoman.schema.foreign import Adapter, adapter_for, decode_hook, encode_hook, is_path, schema_hook
@@ -148,7 +148,7 @@ def _final(annotation: Any) -> Any:
     """The annotation without `InputRequiredResult`, by which a tool may ask before it answers."""
     if InputRequiredResult not in members(annotation):
         return annotation
-    rest = tuple(item for item in members(annotation) if item is not InputRequiredResult)
+    rest = tuple(item for item in get_args(bare(annotation)) if item is not InputRequiredResult)
     return Union[rest] if rest else MISSING
 
 
