@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from typing import Literal
 
@@ -43,7 +44,16 @@ class Answers:
         output.note(f"    It is asked about because of {question.decision.why}.")
         sys.stderr.write("    Allow it? [y]es, [a]lways in this demo, [N]o: ")
         sys.stderr.flush()
-        said = sys.stdin.readline().strip().lower()
+        said = _line().strip().lower()
         if said in ("a", "always"):
             self._preset = "yes"
         return said in ("y", "yes", "a", "always")
+
+
+def _line() -> str:
+    """A line of stdin. Ctrl-C ends the wait for it: the event loop's own handler would only note it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return sys.stdin.readline()
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,234 @@
+"""`dragoman demo` as a person runs it: in a pipe, with an answer given, on a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.needs import ROOT
+from tests.spec.oracle import validate_frame
+
+COMMAND = [sys.executable, "-m", "dragoman", "demo"]
+RUNS = [("stdio", "2026-07-28"), ("stdio", "2025-11-25"), ("http", "2026-07-28"), ("http", "2025-11-25")]
+SCENES = [
+    "discovery",
+    "a good call",
+    "a call that the schema refuses",
+    "a call that needs a yes",
+    "a denied call",
+    "a tool's own error",
+    "an unknown tool",
+    "an unknown tool, past the host",
+    "the trace of the good call",
+]
+TIME_LIMIT = 60
+
+
+def demo(*words: str, cwd: Path = ROOT, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run it in a pipe, with nobody at a terminal."""
+    return subprocess.run(
+        [*COMMAND, *words],
+        cwd=cwd,
+        env={**os.environ, **env},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=TIME_LIMIT,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "answered", "notes"), [(["--yes"], "yes", 4), (["--no"], "no", 0), ([], "no", 0)]
+)
+def test_every_outcome_is_the_expected_one(words, answered, notes):
+    done = demo(*words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr == ""
+    assert "all 36 outcomes were the expected ones" in done.stdout
+    assert done.stdout.count(f"answered {answered}") == 4
+    assert done.stdout.count('"name":"create_note","arguments"') == notes
+
+
+def test_a_pipe_gets_plain_text_in_which_every_scene_has_what_decided():
+    done = demo("--no")
+    assert "\x1b" not in done.stdout
+    for title in SCENES:
+        assert done.stdout.count(f"\n{title}  [as expected]") == len(RUNS)
+    for line in (
+        "the server's entry (examples/orders/.mcp.json:3)",
+        "allow mcp__orders__lookup_order (examples/orders/.claude/settings.json:3)",
+        "ask mcp__orders__create_note; answered no (examples/orders/.claude/settings.json:4)",
+        "deny mcp__orders__refund_order (examples/orders/.claude/settings.json:5)",
+    ):
+        assert line in done.stdout
+    found = re.search(r'inputSchema#/properties/order_id/pattern ".*" \((\S+):(\d+)\)', done.stdout)
+    line = (ROOT / found[1]).read_text("utf-8").splitlines()[int(found[2]) - 1]
+    assert r'pattern=r"^[A-Z]-\d{4}$"' in line
+
+
+def test_what_is_shown_was_on_the_wire_in_the_shape_of_its_revision():
+    done = demo("--yes", "--json")
+    assert done.returncode == 0
+    envelope = json.loads(done.stdout)
+    assert envelope["ok"] is True
+    runs = envelope["result"]["runs"]
+    assert [(run["transport"], run["revision"]) for run in runs] == RUNS
+    for run in runs:
+        assert [scene["title"] for scene in run["scenes"]] == SCENES
+        methods = {}
+        for scene in run["scenes"]:
+            for frame in scene["frames"]:
+                body, way = frame["frame"], "to_server" if frame["direction"] == "out" else "to_client"
+                if "method" in body and "id" in body:
+                    methods[body["id"]] = body["method"]
+                validate_frame(run["revision"], body, methods.get(body.get("id")), way, exact=True)
+        by_title = {scene["title"]: scene for scene in run["scenes"]}
+        for title in ("a call that the schema refuses", "a denied call", "an unknown tool"):
+            assert by_title[title]["frames"] == []
+        for title in ("a good call", "a call that needs a yes", "a tool's own error"):
+            assert [frame["direction"] for frame in by_title[title]["frames"]] == ["out", "in"]
+        lines = by_title["the trace of the good call"]["lines"]
+        assert [line["kind"] for line in lines] == ["tool_use", "tools/call", "result"]
+        assert lines[1]["request"] == by_title["a good call"]["frames"][0]["frame"]
+
+
+def test_it_runs_from_anywhere_and_whatever_the_reader_has_in_the_environment(tmp_path):
+    (tmp_path / "settings.json").write_text('{"permissions": {"deny": ["*"]}}')
+    done = demo(
+        cwd=tmp_path,
+        ORDERS_DB=str(tmp_path / "orders.db"),
+        CLAUDE_CONFIG_DIR=str(tmp_path),
+        PYTHONUTF8="0",
+        LC_ALL="C",
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not (tmp_path / "orders.db").exists()
+
+
+def test_without_the_example_it_says_where_it_looked(tmp_path):
+    example = tmp_path / "examples" / "orders"
+    example.mkdir(parents=True)
+    done = subprocess.run(
+        [sys.executable, "-c", BROKEN.format(place=str(example))],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=TIME_LIMIT,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "the order service is not there" in done.stderr
+    assert str(example) in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+BROKEN = """
+import sys
+from pathlib import Path
+from dragoman.cli.demo import example, run
+example._PLACES = (Path({place!r}),)
+sys.exit(run([]))
+"""
+
+
+@pytest.mark.parametrize("words", [["--yes", "--no"], ["--maybe"], ["now"]])
+def test_words_that_mean_nothing_are_usage(words):
+    done = demo(*words)
+    assert done.returncode == 2
+    assert "usage: dragoman demo" in done.stderr
+
+
+# --- on a terminal ----------------------------------------------------------------------------------------
+
+
+def on_terminal(*words: str, answers: str = "", **env: str) -> tuple[int, str]:
+    """Run it with a terminal for all three streams; each prompt is answered by the next character."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.chdir(ROOT)
+        environment = {**os.environ, "TERM": "xterm", **env}
+        environment = {name: value for name, value in environment.items() if value != "-"}
+        os.execvpe(COMMAND[0], [*COMMAND, *words], environment)
+    text, waiting, end = b"", list(answers), time.monotonic() + TIME_LIMIT
+    seen = 0
+    try:
+        while time.monotonic() < end:
+            if not select.select([fd], [], [], 1.0)[0]:
+                continue
+            try:
+                data = os.read(fd, 65536)
+            except OSError:  # the terminal is gone with the program
+                break
+            if not data:
+                break
+            text += data
+            prompts = text.count(b"[N]o: ")
+            while seen < prompts:
+                seen += 1
+                os.write(fd, (waiting.pop(0) if waiting else "").encode() + b"\n")
+    finally:
+        os.close(fd)
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return status, text.decode()
+
+
+PROMPT = "Allow it? [y]es, [a]lways in this demo, [N]o: "
+
+
+def test_a_terminal_is_asked_each_time_and_gets_colours():
+    status, text = on_terminal(answers="ynYx", NO_COLOR="-")
+    assert status == 0
+    assert text.count(PROMPT) == 4
+    assert text.count("answered yes") == 2
+    assert text.count("answered no") == 2
+    assert "\x1b[32mas expected\x1b[0m" in text
+    asked = text.partition(PROMPT)[0].rpartition("The model wants")[2]
+    assert "create_note on orders" in asked
+    assert ".claude/settings.json:4" in asked
+
+
+def test_ctrl_c_at_the_question_ends_it_and_leaves_nothing():
+    mark = f"dragoman-demo-{os.getpid()}-{time.monotonic_ns()}"
+    status, text = on_terminal(answers="\x03", DEMO_MARK=mark)
+    assert status == 130
+    assert text.count(PROMPT) == 1
+    assert "Traceback" not in text
+    assert [pid for pid in running() if mark.encode() in environment_of(pid)] == []
+
+
+def running() -> list[str]:
+    return [path.name for path in Path("/proc").iterdir() if path.name.isdigit()]
+
+
+def environment_of(pid: str) -> bytes:
+    try:
+        return Path("/proc", pid, "environ").read_bytes()
+    except OSError:  # gone meanwhile, or not ours
+        return b""
+
+
+def test_always_is_asked_once():
+    status, text = on_terminal(answers="a")
+    assert status == 0
+    assert text.count(PROMPT) == 1
+    assert text.count("answered yes") == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "env"), [(["--no-color"], {}), ([], {"NO_COLOR": "1"}), ([], {"TERM": "dumb"})]
+)
+def test_no_colours_where_they_are_not_wanted(words, env):
+    status, text = on_terminal("--no", *words, **{"NO_COLOR": "-", **env})
+    assert status == 0
+    assert "\x1b" not in text
+    assert PROMPT not in text
