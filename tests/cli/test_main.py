@@ -160,3 +160,27 @@ def test_output_that_the_encoding_cannot_say_is_escaped(place: Path) -> None:
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
     done = dragoman("call", "server.py", "echo", "text=서울", cwd=place, env=environment)
     assert (done.status, done.out) == (0, "\\uc11c\\uc6b8\n")
+
+
+def test_the_server_of_a_file_is_started_once_and_left_behind_never(tmp_path: Path) -> None:
+    """It is started before the client is loaded; the client takes that very process."""
+    (tmp_path / "server.py").write_text(
+        "import os\n"
+        "with open('starts', 'a') as file:\n"
+        "    print(os.getpid(), file=file)\n"
+        "from dragoman import Server\n"
+        "server = Server('a')\n"
+    )
+    for words, status in (
+        (["list", "server.py"], 0),
+        (["list", "server.py:server"], 0),
+        (["call", "server.py", "x"], 3),
+    ):
+        assert dragoman(*words, cwd=tmp_path).status == status
+    # Here the client is never made: what was started has to end all the same.
+    assert dragoman("list", "server.py", "--header", "A:b", cwd=tmp_path).status == 2
+    started = [int(line) for line in (tmp_path / "starts").read_text().split()]
+    assert len(started) in (3, 4)  # the last one may have been ended before it came to that line
+    for pid in started:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)

@@ -109,7 +109,22 @@ def _command(name: str, words: list[str]) -> int:
         return _usage(str(exc), command=name, json="--json" in words)
     except SystemExit as exc:  # after --help
         return int(exc.code or 0)
-    return _load(name)(options)
+    return _run_client(name, options)
+
+
+def _run_client(name: str, options: Any) -> int:
+    """Run a command; the server's file that it will start is started now, to load while the client does."""
+    file, _, server = options.target.rpartition(".py")
+    found = os.path.isfile(f"{file}.py")  # noqa: PTH113  # loading pathlib takes time that this is to save
+    if name == "run" or not found or server[:1] not in ("", ":"):
+        return _load(name)(options)
+    from dragoman.transports import early
+
+    early.start([sys.executable, "-m", "dragoman", "run", options.target])
+    try:
+        return _load(name)(options)
+    finally:
+        early.drop()
 
 
 def _load(name: str) -> Callable[[Any], int]:

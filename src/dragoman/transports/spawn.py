@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from dragoman.errors import ConnectError, UsageError
+from dragoman.transports import early
 
 log = logging.getLogger("dragoman")
 
@@ -263,16 +264,8 @@ def spawn(
             f"the working directory {os.fspath(cwd)!r} is no directory", server=name, stage="spawn"
         )
     try:
-        process = subprocess.Popen(
-            words,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            start_new_session=True,
-            cwd=cwd,
-            env=variables,
-        )
+        process = early.take(words) if inherit and not env and cwd is None else None
+        process = process or early.popen(words, cwd=cwd, env=variables)
     except OSError as exc:
         reason, hint = _why_not(words[0], exc, path=os.get_exec_path(variables), cwd=cwd)
         raise ConnectError(reason, server=name, stage="spawn", hint=hint) from None
