@@ -113,7 +113,7 @@ def other_verb(head: Head, sessions: Mapping[str, S]) -> Say | Hear[S] | End[S]:
         return not_allowed(head.verb, "POST, GET, DELETE, OPTIONS")
     if _carrier(head) is not None:
         return not_allowed(head.verb, "POST")
-    seat = _seat(head, sessions, None)
+    seat = _seat(head, sessions, id_=None)
     if isinstance(seat, Say):
         return seat
     if head.verb == "DELETE":
@@ -131,19 +131,19 @@ def _carrier(head: Head) -> Revision | None:
     return _CARRIERS.get(named) or _CARRIERS.get(named.strip())
 
 
-def _seat(head: Head, sessions: Mapping[str, S], id_: Id | UnsetType) -> S | Say:
+def _seat(head: Head, sessions: Mapping[str, S], *, id_: Id | UnsetType) -> S | Say:
     """The session that a request names, or what to say when it names none that is open."""
     named = head.fields.get(mirror.VERSION)
     if head.doubled is not None:
-        return _no(400, id_, _twice(head.doubled))
+        return _no(400, _twice(head.doubled), id_=id_)
     if named is not None and named.strip() not in _VERSIONS:
-        return _no(400, id_, _unknown_version(named))
+        return _no(400, _unknown_version(named), id_=id_)
     key = head.fields.get(SESSION)
     if key is None:
-        return _no(400, id_, Refusal(INVALID_REQUEST, f"Missing Mcp-Session-Id header: {_FIRST}"))
+        return _no(400, Refusal(INVALID_REQUEST, f"Missing Mcp-Session-Id header: {_FIRST}"), id_=id_)
     seat = sessions.get(key.strip().decode("latin-1"))
     if seat is None:
-        return _no(404, id_, Refusal(INVALID_REQUEST, _GONE))
+        return _no(404, Refusal(INVALID_REQUEST, _GONE), id_=id_)
     return seat
 
 
@@ -160,55 +160,57 @@ def post(
     if type(message) is Request:
         carrier = _carrier(head)
         if carrier is not None:
-            return _stateless(head, message, carrier, channel=channel, parameters=parameters)
-        return _in_session(head, message, sessions, channel=channel)
+            return _stateless(head, message, carrier=carrier, channel=channel, parameters=parameters)
+        return _in_session(head, message, sessions=sessions, channel=channel)
     if isinstance(message, Invalid):
         return Say(400, encode_invalid(message), (JSON,))
     if isinstance(message, Batch):
-        return _batch(head, message, sessions, channel=channel)
-    return _one_way(head, message, sessions)  # type: ignore[arg-type]  # requests were dealt with above
+        return _batch(head, message, sessions=sessions, channel=channel)
+    return _one_way(head, message, sessions=sessions)  # type: ignore[arg-type]  # requests were dealt with above
 
 
 def _stateless(
-    head: Head, request: Request, carrier: Revision, *, channel: Channel, parameters: Parameters
+    head: Head, request: Request, *, carrier: Revision, channel: Channel, parameters: Parameters
 ) -> Say | Serve[Any]:
     try:
         if head.doubled is not None:
             raise _twice(head.doubled)
         call = admit(request, Link(), channel=channel, carrier=carrier)
-        mirror.check(call, head.fields, parameters)
+        mirror.check(call, head.fields, parameters=parameters)
     except Refusal as exc:
         refusal = _mismatch_first(exc, carrier.version)
-        return _no(carrier.http.status.get(refusal.code, 200), request.id, refusal)
+        return _no(carrier.http.status.get(refusal.code, 200), refusal, id_=request.id)
     return Serve(call)
 
 
 def _mismatch_first(exc: Refusal, header: str) -> Refusal:
     """A body that names another revision than its header is a mismatch before it is unsupported."""
     if exc.code == UNSUPPORTED_PROTOCOL_VERSION and exc.data["requested"] != header:
-        return mirror.mismatch("MCP-Protocol-Version", header, exc.data["requested"])
+        return mirror.mismatch("MCP-Protocol-Version", header, body=exc.data["requested"])
     return exc
 
 
 def _in_session(
-    head: Head, request: Request, sessions: Mapping[str, S], *, channel: Channel
+    head: Head, request: Request, *, sessions: Mapping[str, S], channel: Channel
 ) -> Say | Serve[S]:
     refusal = _version_fault(head, request)
     if refusal is not None:
-        return _no(400, request.id, refusal)
+        return _no(400, refusal, id_=request.id)
     opens = request.method == "initialize" and SESSION not in head.fields
     seat: S | None = None
     if not opens:
-        found = _seat(head, sessions, request.id)
+        found = _seat(head, sessions, id_=request.id)
         if isinstance(found, Say):
             return found
         seat = found
         if request.method == "initialize":
-            return _no(400, request.id, Refusal(INVALID_REQUEST, _AGAIN))
+            return _no(400, Refusal(INVALID_REQUEST, _AGAIN), id_=request.id)
     try:
-        call = admit(request, Link() if seat is None else seat.link, channel=channel)
+        link = Link() if seat is None else seat.link
+        spoken = None if link.session is None else link.session.revision
+        call = admit(request, link, channel=channel, carrier=spoken)
     except Refusal as exc:
-        return _no(HANDSHAKE.http.status.get(exc.code, 200), request.id, exc)
+        return _no(HANDSHAKE.http.status.get(exc.code, 200), exc, id_=request.id)
     return Serve(call, seat, opens)
 
 
@@ -235,7 +237,11 @@ def _version_fault(head: Head, request: Request) -> Refusal | None:
         if named is None:
             return mirror.missing("MCP-Protocol-Version", said)
         header = named.strip().decode("latin-1")
-        return unsupported(said) if header == said else mirror.mismatch("MCP-Protocol-Version", header, said)
+        return (
+            unsupported(said)
+            if header == said
+            else mirror.mismatch("MCP-Protocol-Version", header, body=said)
+        )
     if named is not None and named.strip() not in _VERSIONS:
         return _unknown_version(named)
     if named is None and request.method not in HANDSHAKE.methods and request.method in LATEST.methods:
@@ -257,25 +263,25 @@ def _said(request: Request) -> str | None:
     return LATEST.version if half_said else None
 
 
-def _one_way(head: Head, message: Notification | Response, sessions: Mapping[str, S]) -> Say | Take[S]:
+def _one_way(head: Head, message: Notification | Response, *, sessions: Mapping[str, S]) -> Say | Take[S]:
     if _carrier(head) is not None:
         if head.doubled is not None:
-            return _no(400, UNSET, _twice(head.doubled))
+            return _no(400, _twice(head.doubled), id_=UNSET)
         if isinstance(message, Response):
             return fault(
                 400,
                 "Invalid request: this revision has no requests from the server, and so no responses to them",
             )
         return Take(None, message)
-    seat = _seat(head, sessions, UNSET)
+    seat = _seat(head, sessions, id_=UNSET)
     return seat if isinstance(seat, Say) else Take(seat, message)
 
 
-def _batch(head: Head, batch: Batch, sessions: Mapping[str, S], *, channel: Channel) -> Say | ServeBatch[S]:
+def _batch(head: Head, batch: Batch, *, sessions: Mapping[str, S], channel: Channel) -> Say | ServeBatch[S]:
     carrier = _carrier(head)
     if carrier is not None:
         return _no_batches(carrier)
-    seat = _seat(head, sessions, None)
+    seat = _seat(head, sessions, id_=None)
     if isinstance(seat, Say):
         return seat
     session = seat.link.session
@@ -284,7 +290,7 @@ def _batch(head: Head, batch: Batch, sessions: Mapping[str, S], *, channel: Chan
     plan: ServeBatch[S] = ServeBatch(seat, [], [])
     for item in batch.items:
         if isinstance(item, Request):
-            plan.items.append(_admitted(item, seat.link, channel))
+            plan.items.append(_admitted(item, seat.link, channel=channel))
         elif isinstance(item, Invalid):
             if not item.of_response:
                 plan.items.append(encode_invalid(item))
@@ -293,13 +299,13 @@ def _batch(head: Head, batch: Batch, sessions: Mapping[str, S], *, channel: Chan
     return plan
 
 
-def _admitted(request: Request, link: Link, channel: Channel) -> Call | bytes:
+def _admitted(request: Request, link: Link, *, channel: Channel) -> Call | bytes:
     if request.method == "initialize":
         return encode_error(
             request.id, INVALID_REQUEST, "Invalid request: `initialize` cannot be part of a batch"
         )
     try:
-        return admit(request, link, channel=channel)
+        return admit(request, link, channel=channel, carrier=link.session.revision if link.session else None)
     except Refusal as exc:
         return encode_error(request.id, exc.code, exc.message, exc.data)
 
@@ -308,13 +314,13 @@ def _no_batches(revision: Revision) -> Say:
     text = (
         f"Invalid request: there are no batches in revision {revision.version}; send one message in each POST"
     )
-    return _no(400, None, Refusal(INVALID_REQUEST, text))
+    return _no(400, Refusal(INVALID_REQUEST, text), id_=None)
 
 
 # Saying no ------------------------------------------------------------------------------------------
 
 
-def _no(status: int, id_: Id | UnsetType, exc: Refusal) -> Say:
+def _no(status: int, exc: Refusal, *, id_: Id | UnsetType) -> Say:
     if isinstance(id_, UnsetType):
         return fault(status, exc.message, data=exc.data, code=exc.code)
     return Say(status, encode_error(id_, exc.code, exc.message, exc.data), (JSON,))

@@ -43,7 +43,7 @@ class Parameter(Protocol):
 Parameters = Callable[[str], tuple[Any, ...]]
 
 
-def check(call: Call, fields: Mapping[bytes, bytes], parameters: Parameters) -> None:
+def check(call: Call, fields: Mapping[bytes, bytes], *, parameters: Parameters) -> None:
     """Hold the headers of an admitted call against its body.
 
     `parameters` gives the mirrored parameters (`Parameter`) of a tool by its name.
@@ -54,9 +54,9 @@ def check(call: Call, fields: Mapping[bytes, bytes], parameters: Parameters) -> 
     method = call.method
     name, version = method.name, call.revision.version
     if fields.get(VERSION) != version.encode():
-        _same("MCP-Protocol-Version", fields.get(VERSION), version)
+        _same("MCP-Protocol-Version", fields.get(VERSION), body=version)
     if fields.get(b"mcp-method") != name.encode():
-        _same("Mcp-Method", fields.get(b"mcp-method"), name)
+        _same("Mcp-Method", fields.get(b"mcp-method"), body=name)
     if method.subject is None:
         return
     params = call.params
@@ -64,14 +64,14 @@ def check(call: Call, fields: Mapping[bytes, bytes], parameters: Parameters) -> 
     said = fields.get(b"mcp-name", b"")
     # A plain value that is there byte for byte is right; all others are looked at closely.
     if said.startswith(_MARK) or said != subject.encode("utf-8", "replace") or not subject.isascii():
-        _encoded("Mcp-Name", fields.get(b"mcp-name"), subject)
+        _encoded("Mcp-Name", fields.get(b"mcp-name"), body=subject)
     if type(params) is CallToolParams:
         mirrored = parameters(subject)
         if mirrored:
-            _arguments(params.arguments, fields, mirrored)
+            _arguments(params.arguments, fields, mirrored=mirrored)
 
 
-def mismatch(header: str, said: str, body: str) -> Refusal:
+def mismatch(header: str, said: str, *, body: str) -> Refusal:
     """The error for a header that says something else than the body."""
     return Refusal(
         HEADER_MISMATCH, f"Header mismatch: {header} header value {said!r} does not match body value {body!r}"
@@ -83,20 +83,20 @@ def missing(header: str, body: str) -> Refusal:
     return Refusal(HEADER_MISMATCH, f"Header mismatch: {header} header is missing; the body says {body!r}")
 
 
-def _same(header: str, value: bytes | None, body: str) -> None:
+def _same(header: str, value: bytes | None, *, body: str) -> None:
     if value is None:
         raise missing(header, body)
     said = value.strip(_BLANKS).decode("latin-1")
     if said != body:
-        raise mismatch(header, said, body)
+        raise mismatch(header, said, body=body)
 
 
-def _encoded(header: str, value: bytes | None, body: str) -> None:
+def _encoded(header: str, value: bytes | None, *, body: str) -> None:
     if value is None:
         raise missing(header, body)
     said = _decoded(header, value)
     if said != body:
-        raise mismatch(header, said, body)
+        raise mismatch(header, said, body=body)
 
 
 def _decoded(header: str, value: bytes) -> str:
@@ -109,7 +109,7 @@ def _decoded(header: str, value: bytes) -> str:
         ) from None
 
 
-def _arguments(raw: Any, fields: Mapping[bytes, bytes], mirrored: tuple[Parameter, ...]) -> None:
+def _arguments(raw: Any, fields: Mapping[bytes, bytes], *, mirrored: tuple[Parameter, ...]) -> None:
     arguments: Any = {} if raw is UNSET else msgspec.json.decode(raw)
     for parameter in mirrored:
         name = "Mcp-Param-" + parameter.header

@@ -19,13 +19,10 @@ from dragoman.errors import Refusal
 from dragoman.jsonrpc.message import (
     DEFAULT,
     INTERNAL_ERROR,
-    Id,
     Limits,
     Notification,
     Response,
     decode,
-    encode_batch,
-    encode_error,
     encode_result,
 )
 from dragoman.model import CancelledParams
@@ -45,6 +42,7 @@ from dragoman.protocol.head import (
 from dragoman.protocol.http import SESSION, End, Hear, Serve, ServeBatch, Take, other_verb, post
 from dragoman.protocol.link import Link
 from dragoman.protocol.origin import Address
+from dragoman.transports.asgi_batch import HttpBatch, failed, in_use, refusal
 from dragoman.transports.asgi_exchange import CANCELLED, CLOSING, Exchange, Receive, Scope, Send, Stopped
 from dragoman.transports.asgi_options import HttpOptions
 from dragoman.transports.asgi_sessions import HttpSession, Sessions
@@ -85,7 +83,7 @@ class HttpApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one ASGI connection."""
         if scope["type"] != "http":
-            await self._no_http(scope["type"], receive, send)
+            await self._no_http(scope, receive, send)
             return
         head = read_head(scope["method"], scope["headers"], limit=self.options.max_header)
         refused = self._refused(head, scope)
@@ -185,6 +183,9 @@ class HttpApp:
             text = f"No room for another session (at most {self.options.max_sessions}, all in use)"
             await exchange.say(fault(503, text, headers=((b"retry-after", b"30"),)))
             return
+        if seat is not None and call.id in seat.calls:
+            await exchange.answer(in_use(call.id), status=400)
+            return
         exchange.link = call.link
         exchange.cancels = call.revision.http.disconnect_cancels
         if seat is not None:
@@ -209,9 +210,9 @@ class HttpApp:
         except Stopped:
             return b"", 202
         except Refusal as exc:
-            return _refusal(call.id, exc), call.revision.http.status.get(exc.code, 200)
+            return refusal(call.id, exc), call.revision.http.status.get(exc.code, 200)
         except Exception as exc:  # noqa: BLE001  # whatever it is, the request is owed an answer
-            return _failed(call, exc), call.revision.http.status.get(INTERNAL_ERROR, 200)
+            return failed(call, exc), call.revision.http.status.get(INTERNAL_ERROR, 200)
 
     def _take(self, seat: HttpSession | None, message: Notification | Response) -> Say:
         """Pass on a message that is owed no answer."""
@@ -228,53 +229,12 @@ class HttpApp:
             _cancel(seat, message.params)
         return Say(202)
 
-    # Batches (2025-03-26) ------------------------------------------------------------------------
-
     async def _serve_batch(self, exchange: Exchange, plan: ServeBatch[HttpSession]) -> None:
-        seat = plan.seat
         for message in plan.incoming:
-            self._take(seat, message)
-        calls = [item for item in plan.items if isinstance(item, Call)]
-        frames = [item for item in plan.items if isinstance(item, bytes)]
-        if calls:
-            exchange.link = seat.link
-            exchange.asks = calls[0].revision.asks_inline
-            try:
-                await exchange.work(self._all(exchange, seat, calls=calls, frames=frames))
-            except Stopped:
-                frames.clear()
-        self.sessions.touch(seat)
-        if exchange.streaming and not exchange.broken:
-            await exchange.end_stream(*frames)
-        else:
-            await exchange.answer(encode_batch(frames))
-
-    async def _all(
-        self, exchange: Exchange, seat: HttpSession, *, calls: list[Call], frames: list[bytes]
-    ) -> None:
-        """Handle calls side by side; `frames` takes the answers, unless they go out on a stream at once."""
-
-        async def one(call: Call) -> None:
-            try:
-                frame = encode_result(call.id, await self.kernel.handle(call))
-            except Refusal as exc:
-                frame = _refusal(call.id, exc)
-            except Exception as exc:  # noqa: BLE001  # whatever it is, the request is owed an answer
-                frame = _failed(call, exc)
-            if exchange.streaming:
-                exchange.emit(frame)
-            else:
-                frames.append(frame)
-
-        tasks = {asyncio.get_running_loop().create_task(one(call)): call.id for call in calls}
-        for task, id_ in tasks.items():
-            seat.calls[id_] = task.cancel
-        try:
-            await asyncio.wait(tasks)
-        finally:
-            for task, id_ in tasks.items():
-                task.cancel()
-                seat.calls.pop(id_, None)
+            self._take(plan.seat, message)
+        batch = HttpBatch(self.kernel, plan.seat, exchange=exchange)
+        await batch.answer(plan.items)
+        self.sessions.touch(plan.seat)
 
     # GET, DELETE ---------------------------------------------------------------------------------
 
@@ -338,7 +298,8 @@ class HttpApp:
         for session in list(self.sessions.values()):
             self.sessions.end(session, CLOSING)
 
-    async def _no_http(self, kind: str, receive: Receive, send: Send) -> None:
+    async def _no_http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        kind = scope["type"]
         if kind == "lifespan":
             while True:
                 message = await receive()
@@ -369,15 +330,6 @@ async def _read_body(receive: Receive, *, limit: int, first: MutableMapping[str,
             return b"".join(parts)
         message = await receive()
     return None
-
-
-def _refusal(id_: Id, exc: Refusal) -> bytes:
-    return encode_error(id_, exc.code, exc.message, exc.data)
-
-
-def _failed(call: Call, exc: Exception) -> bytes:
-    log.error("%s failed inside the server", call.method.name, exc_info=exc)
-    return encode_error(call.id, INTERNAL_ERROR, "Internal error")
 
 
 def _cancel(seat: HttpSession, params: bytes) -> None:

@@ -16,6 +16,7 @@ from dragoman.jsonrpc.message import Id, encode_notification, encode_request
 from dragoman.model import CancelledParams
 from dragoman.protocol.head import JSON, Head, Headers, Say
 from dragoman.protocol.link import Link
+from dragoman.protocol.origin import HostRules
 from dragoman.protocol.sse import encode_event
 from dragoman.transports.driven import resumed
 
@@ -46,6 +47,7 @@ class Home(Protocol):
 
     live: set[Exchange]
     max_queue: int
+    rules: HostRules
 
     def look_after(self, exchange: Exchange) -> None:
         """Put `exchange` into `live`, and see to its keep-alive."""
@@ -94,8 +96,8 @@ class Exchange:
 
     @property
     def client(self) -> Any:
-        """The address that the request came from, `(host, port)`, as far as the server knows it."""
-        return self._scope.get("client")
+        """The address that the request came from, `(host, port)`, as trusted proxies tell it."""
+        return self._home.rules.client(self.head.fields, self._scope.get("client"))
 
     @property
     def congested(self) -> bool:
@@ -239,7 +241,7 @@ class Exchange:
 
     def gone(self) -> None:
         """The connection broke: nothing can be sent any more, and what the revision ties to it ends."""
-        self._drop()
+        self._give_up()
         for asked in list(self._asked or ()):
             settle = None if self.link is None else self.link.pending.pop(asked, None)
             if settle is not None:
@@ -273,15 +275,15 @@ class Exchange:
         self.fresh = False
 
     def _overflow(self) -> None:
-        self.broken = True
-        self._drop()
-        if self._drain is not None:
-            self._drain.cancel()
+        self._give_up()
         if self.cancels:
             self.stop(SLOW)
 
-    def _drop(self) -> None:
+    def _give_up(self) -> None:
+        self.broken = True
         self.open = False
+        if self._drain is not None:
+            self._drain.cancel()
         self._frames = None
         self._size = 0
 
@@ -291,6 +293,7 @@ class Exchange:
             while self._frames:
                 await self._flush()
         except OSError:
+            self._drain = None
             self.gone()
         finally:
             self._drain = None

@@ -90,7 +90,13 @@ async def _run(
     print(f"dragoman: serving {app.name} at http://{shown}:{port}{app.path}", file=sys.stderr, flush=True)  # noqa: T201  # a person reads it
     if bound is not None:
         bound(port)
-    await server.serve(sockets=[listener])
+    serving = asyncio.get_running_loop().create_task(server.serve(sockets=[listener]))
+    try:
+        await asyncio.shield(serving)
+    except asyncio.CancelledError:
+        server.should_exit = True
+        await serving
+        raise
 
 
 def _prepare(app: Endpoint, *, host: str, port: int, grace: float) -> tuple[Server, socket.socket]:
