@@ -71,7 +71,7 @@ def http_error(reply: Reply, body: bytes, *, place: Place) -> HttpError:
     status, headers, secrets = reply.status, reply.headers, place.secrets
     kind = media_type(headers)
     reason = _clean(reply.reason, secrets)
-    excerpt = _clean(body.decode("utf-8", "replace")[:SHOWN], secrets)
+    excerpt = _clean(body[:EXCERPT].decode("utf-8", "replace"), secrets)[:SHOWN]
     target = headers.get("location")
     location = None if target is None else _clean(shown_url(target), secrets)
     text = f"HTTP {status}{' ' + reason if reason else ''} from {place.shown}"

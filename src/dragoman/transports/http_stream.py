@@ -76,7 +76,7 @@ class AnswerStream:
                 fault = ClosedError(f"{self._outgoing.method} was not answered: {exc.message}", stage="call")
             reply.abort()
             fruitless = 0 if self._parser.last_id != known else fruitless + 1
-            if self._again is None or not self._parser.last_id or fruitless > _ATTEMPTS:
+            if self._again is None or not self._parser.last_id or fruitless >= _ATTEMPTS:
                 raise fault
             reply = await self._resume(self._again, fault)
 

@@ -156,6 +156,7 @@ class Connection(asyncio.Protocol):
         "_parser",
         "_paused",
         "_reply",
+        "_stray",
         "_until_eof",
         "expires",
         "promise",
@@ -176,6 +177,7 @@ class Connection(asyncio.Protocol):
         self._until_eof = False
         self._interim = False
         self._head_done = False
+        self._stray = False  # a reply began that nobody had asked for
         self._parser = _parser(self)
 
     # Asking ----------------------------------------------------------------------------------------
@@ -260,6 +262,8 @@ class Connection(asyncio.Protocol):
         except Exception as exc:  # noqa: BLE001 - the parser's own errors are an optional package's classes
             self.abort(_fault(exc))
             return
+        if self._stray:
+            self.abort()
         if not self._head_done and reply.received > MAX_HEAD:
             self.abort(PeerFault(f"the head of the reply is longer than {MAX_HEAD} bytes", stage="call"))
         reply.wake()
@@ -287,6 +291,9 @@ class Connection(asyncio.Protocol):
             reply.fail(fault)
 
     # What the parser calls -------------------------------------------------------------------------
+
+    def on_message_begin(self) -> None:
+        self._stray = self._reply is None
 
     def on_status(self, status: bytes) -> None:
         if self._reply is not None:
