@@ -59,7 +59,7 @@ class Weather:
         async def work(ctx: Context, steps: int) -> str:
             for step in range(steps):
                 await ctx.report_progress(step + 1, steps)
-                await asyncio.sleep(0.02)
+                await asyncio.sleep(0.06)
             return "done"
 
         @server.tool
@@ -105,7 +105,7 @@ async def test_a_mirrored_parameter_that_was_never_listed_costs_one_list() -> No
 @BOTH
 async def test_progress_over_http_renews_the_idle_limit(protocol: str) -> None:
     seen: list[Any] = []
-    async with served(Weather().server) as url, Client(url, protocol=protocol, idle_timeout=0.15) as client:
+    async with served(Weather().server) as url, Client(url, protocol=protocol, idle_timeout=0.5) as client:
         result = await client.call_tool("work", {"steps": 12}, progress=lambda *args: seen.append(args))
     assert result.text == "done"
     assert seen == [(step + 1, 12, None) for step in range(12)]

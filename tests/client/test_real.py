@@ -48,7 +48,7 @@ class Orders:
         async def work(ctx: Context, steps: int) -> str:
             for step in range(steps):
                 await ctx.report_progress(step + 1, steps, "단계")
-                await asyncio.sleep(0.02)
+                await asyncio.sleep(0.06)
             return "done"
 
         @server.tool
@@ -94,7 +94,7 @@ async def test_the_newest_revision_is_the_first_choice() -> None:
 @BOTH
 async def test_progress_arrives_and_renews_the_idle_limit(protocol: str) -> None:
     seen: list[Any] = []
-    async with Client(Orders().server, protocol=protocol, idle_timeout=0.1) as client:
+    async with Client(Orders().server, protocol=protocol, idle_timeout=0.4) as client:
         result = await client.call_tool("work", {"steps": 8}, progress=lambda *args: seen.append(args))
     assert result.text == "done"
     assert seen == [(step + 1, 8, "단계") for step in range(8)]

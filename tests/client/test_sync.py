@@ -149,7 +149,7 @@ def test_an_interrupt_ends_the_waiting_call_and_cancels_it_at_the_server() -> No
         with pytest.raises(KeyboardInterrupt):
             client.call_tool("slow")
         assert client.call_tool("quick").text == "done"
-        assert transport.cancelled == [transport.of("tools/call")[0].id]
+    assert transport.cancelled == [transport.of("tools/call")[0].id]
 
 
 def test_a_script_that_forgets_to_close_ends_all_the_same() -> None:

@@ -9,9 +9,9 @@ import asyncio
 import threading
 import weakref
 from collections.abc import Coroutine, Mapping
-from concurrent.futures import CancelledError
+from concurrent.futures import Future
 from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack
+from typing import Any, Generic, Self, TypeVar, Unpack
 
 from dragoman.client.client import Client
 from dragoman.client.options import ClientKeywords, ProgressHandler
@@ -22,6 +22,37 @@ from dragoman.model import DiscoverResult, Implementation, ServerCapabilities, T
 from dragoman.revisions import Revision
 
 T = TypeVar("T")
+
+
+class _Job(Generic[T]):
+    """One piece of work on its way to the loop's thread and back."""
+
+    def __init__(self, work: Coroutine[Any, Any, T]) -> None:
+        self.outcome: Future[T] = Future()
+        self._work = work
+        self._task: asyncio.Task[T] | None = None
+
+    def start(self) -> None:
+        """Begin; in the loop's thread."""
+        self._task = asyncio.get_running_loop().create_task(self._work)
+        self._task.add_done_callback(self._finish)
+
+    def drop(self) -> None:
+        """Nobody waits for it any more; in the loop's thread, after `start` or in its place."""
+        if self._task is None:
+            self._work.close()
+        else:
+            self._task.cancel()
+
+    def _finish(self, task: asyncio.Task[T]) -> None:
+        if task.cancelled():
+            self.outcome.set_exception(ClosedError("this client was closed", stage="call"))
+            return
+        exc = task.exception()
+        if exc is None:
+            self.outcome.set_result(task.result())
+        else:
+            self.outcome.set_exception(exc)
 
 
 class _Background:
@@ -59,18 +90,24 @@ class _Background:
             raise UsageError(
                 "a SyncClient cannot be called from its own handlers: they run in its event loop"
             )
-        with self._lock:
-            if self._stopped:
-                work.close()
-                raise ClosedError("this client was closed", stage="call")
-            future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        job = _Job(work)
         try:
-            return future.result()
-        except CancelledError:
-            raise ClosedError("this client was closed", stage="call") from None
+            with self._lock:
+                if self._stopped:
+                    work.close()
+                    raise ClosedError("this client was closed", stage="call")
+                self._loop.call_soon_threadsafe(job.start)
+            return job.outcome.result()
         except BaseException:
-            future.cancel()
+            # An interrupt can come at any moment, also before the job was handed over.
+            if not job.outcome.done():
+                self._drop(job)
             raise
+
+    def _drop(self, job: _Job[Any]) -> None:
+        with self._lock:
+            if not self._stopped:
+                self._loop.call_soon_threadsafe(job.drop)
 
     def stop(self) -> None:
         """End the loop and the thread, and wait for that; nothing when it is done already."""
