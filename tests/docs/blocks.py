@@ -7,7 +7,8 @@
     ```console status=5    the same, and each command must exit with 5 instead of 0
     ```console no-run      only shown
 
-In expected output a line `...` stands for any number of lines. Blocks of one page share one scratch
+In expected output a line `...` stands for any number of lines, and `...` at the end of a line for the
+rest of it. Blocks of one page share one scratch
 folder and run in their order.
 """
 
@@ -88,9 +89,14 @@ def commands(block: Block) -> list[Command]:
     return found
 
 
+def _pattern(line: str) -> str:
+    if line.strip() == "...":
+        return "(?:.*\n)*"
+    line = line.rstrip()
+    return (re.escape(line[:-3]) + ".*" if line.endswith("...") else re.escape(line)) + "\n"
+
+
 def fits(expected: list[str], actual: list[str]) -> bool:
     """Whether the output is the expected one, where `...` stands for any number of lines."""
-    pattern = "".join(
-        "(?:.*\n)*" if line.strip() == "..." else re.escape(line.rstrip()) + "\n" for line in expected
-    )
+    pattern = "".join(map(_pattern, expected))
     return re.fullmatch(pattern, "".join(f"{line.rstrip()}\n" for line in actual)) is not None

@@ -25,6 +25,7 @@ def page_id(path: Path) -> str:
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
 def test_examples_of_a_page(page: Path, tmp_path: Path) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     for block in blocks(page):
         if block.language == "python":
             check_python(block, tmp_path)
@@ -118,6 +119,8 @@ def test_a_block_that_is_never_closed_is_named(tmp_path: Path) -> None:
         (["a", "...", "d"], ["a", "b", "c", "d"], True),
         (["...", "d"], ["d"], True),
         (["a.c"], ["abc"], False),
+        (["ab..."], ["abc"], True),
+        (["ab...", "d"], ["abc", "x", "d"], False),
         ([], [], True),
     ],
 )
