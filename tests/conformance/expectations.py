@@ -79,8 +79,8 @@ def judge(outcome: Outcome, *, revision: str, side: str, scenario: str) -> None:
     whole = [item for item in mine if item.check is None]
     if whole:
         assert outcome.fails, (
-            f"{scenario} passes now ({outcome.passed} checks): take it out of expected-failures.yml, where it "
-            f"was because {whole[0].reason}, and put the number into scenarios.toml"
+            f"{scenario} passes now: take it out of expected-failures.yml, where it was because "
+            f"{whole[0].reason}, and put the number of its checks, {outcome.passed}, into scenarios.toml"
         )
         return
     allowed = {item.check: item.reason for item in mine}

@@ -111,6 +111,21 @@ def run_client_scenario(scenario: str, revision: str) -> Outcome:
     return _run(line, folder, again=shlex.join(line))
 
 
+def read_results(side: str, revision: str) -> dict[str, Outcome]:
+    """What the last runs left behind, by scenario."""
+    found = _read(RESULTS / side / revision)
+    # Below the folder of their run: `required/server-ping`, `server-stateless/server-server-stateless`,
+    # `auth/basic-cimd/auth/basic-cimd`.
+    return {_scenario(name, side): Outcome(checks, "") for name, checks in sorted(found.items())}
+
+
+def _scenario(name: str, side: str) -> str:
+    if side == "server":
+        return name.partition("/")[2].removeprefix("server-")
+    parts = name.split("/")
+    return "/".join(parts[len(parts) // 2 :])
+
+
 def _run(line: list[str], folder: Path, *, again: str) -> Outcome:
     rmtree(folder, ignore_errors=True)
     done = subprocess.run(line, capture_output=True, text=True, timeout=TIMEOUT / 1000 + 30, check=False)
