@@ -16,7 +16,6 @@ from dragoman import (
     File,
     Icon,
     Image,
-    InputRequiredResult,
     Meta,
     Refusal,
     ResourceLink,
@@ -630,16 +629,3 @@ async def test_progress_only_rises_and_stops_with_the_answer() -> None:
         kept[0].report_progress(3)
         await pair.ask("tools/list")
         assert [f["params"]["progress"] for f in pair.frames if "method" in f] == [1, 2]
-
-
-async def test_asking_for_input_in_the_raw_form() -> None:
-    server = Server("s")
-
-    @server.tool
-    def ask() -> InputRequiredResult:
-        return InputRequiredResult(input_requests={}, request_state="state")
-
-    async with Pair(server) as pair:
-        result = await pair.call("ask")
-        assert result["resultType"] == "input_required"
-        assert result["requestState"] == "state"

@@ -49,6 +49,7 @@ IO_CALLS = frozenset({"open", "print", "input", "breakpoint"})
 # (module, imported module) that a sans-I/O layer may use all the same, and why.
 IO_EXEMPT: dict[tuple[str, str], str] = {
     ("dragoman.schema", "pathlib"): "a path is a type that a tool may take or give; none is opened",
+    ("dragoman.protocol", "secrets"): "a nonce is drawn where it is used, and nowhere else",
     ("dragoman.protocol", "urllib.parse"): "splitting an address touches no network",
 }
 

@@ -6,15 +6,17 @@ what a handler may know, the `Channel` carries what it may send while it runs.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dragoman.jsonrpc.message import Id
 from dragoman.model import RequestMeta, Result
+from dragoman.protocol.record import Record
 from dragoman.revisions.base import Caller, Method, Revision
 
 if TYPE_CHECKING:
+    from dragoman.protocol.journal import Journal
     from dragoman.protocol.link import Link
 
 
@@ -53,6 +55,9 @@ class Call:
     link: Link
     channel: Channel
     principal: str | None = None  # who the transport's authorisation says is calling
+    journal: Journal | None = None  # what earlier rounds of this call left, where rounds there are
+    scratch: Record | None = None  # the same for a call that has had no round yet
+    remember: Callable[[Record], Awaitable[None]] | None = None  # keeps a record safe before a step goes on
 
 
 class Kernel(Protocol):

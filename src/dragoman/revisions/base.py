@@ -82,6 +82,8 @@ class Revision:
     handshake: bool  # opened by `initialize`; else each request says who calls
     asks_inline: bool  # a server may send requests of its own; else it answers `input_required`
     batches: bool  # several messages in one JSON array
+    client_methods: frozenset[str]  # what a server may ask of a client
+    elicitation_ids: bool  # a page to open carries an `elicitationId`
     missing_resource: int  # the code for a resource that does not exist
 
     def __repr__(self) -> str:

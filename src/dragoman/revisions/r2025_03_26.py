@@ -33,5 +33,7 @@ REVISION = Revision(
     handshake=True,
     asks_inline=True,
     batches=True,
+    client_methods=frozenset({"sampling/createMessage", "roots/list"}),
+    elicitation_ids=False,
     missing_resource=-32002,
 )

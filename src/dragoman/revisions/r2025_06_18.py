@@ -24,5 +24,7 @@ REVISION = Revision(
     handshake=True,
     asks_inline=True,
     batches=False,
+    client_methods=frozenset({"sampling/createMessage", "roots/list", "elicitation/create"}),
+    elicitation_ids=False,
     missing_resource=-32002,
 )

@@ -53,5 +53,7 @@ REVISION = Revision(
     handshake=True,
     asks_inline=True,
     batches=False,
+    client_methods=frozenset({"sampling/createMessage", "roots/list", "elicitation/create"}),
+    elicitation_ids=True,
     missing_resource=-32002,
 )

@@ -99,5 +99,7 @@ REVISION = Revision(
     handshake=False,
     asks_inline=False,
     batches=False,
+    client_methods=frozenset({"sampling/createMessage", "roots/list", "elicitation/create"}),
+    elicitation_ids=False,
     missing_resource=-32602,
 )

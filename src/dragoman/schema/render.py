@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Any, Final, Literal, cast, get_args, get_origin
+from contextlib import suppress
+from typing import Any, Final, Literal, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import inspect as mi
@@ -57,6 +58,8 @@ class Rendering:
         named: dict[Any, mi.Type] = {}
         for info in self._infos:
             _collect(info, named)
+        for cls, info in named.items():
+            self._orders.update(_literals(_literal_fields(cls, info)))
         self._names = _unique_names(named)
         self.definitions: Schema = dict.fromkeys(self._names.values())
         self.schemas = [self.render(info) for info in self._infos]
@@ -312,6 +315,20 @@ def _literals(types: Iterable[Any]) -> Iterator[tuple[Any, tuple[Any, ...]]]:
             yield from _literals(annotation)
         else:
             yield from _literals(get_args(annotation))
+
+
+def _literal_fields(cls: Any, info: mi.Type) -> Iterator[Any]:
+    """The annotations of a class that has `Literal` fields; those of no other are evaluated."""
+    if any(_has_literal(field.type) for field in getattr(info, "fields", ())):
+        with suppress(NameError, TypeError):  # a local name: msgspec's order will do
+            yield from get_type_hints(get_origin(cls) or cls, include_extras=True).values()
+
+
+def _has_literal(info: Any) -> bool:
+    if isinstance(info, mi.LiteralType):
+        return True
+    inner = (getattr(info, name, None) for name in ("type", "item_type", "value_type"))
+    return any(_has_literal(part) for part in (*inner, *getattr(info, "types", ())) if part)
 
 
 def _key(values: Iterable[Any]) -> frozenset[tuple[type, Any]]:

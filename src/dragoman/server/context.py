@@ -20,6 +20,7 @@ from dragoman.model import (
     RequestId,
 )
 from dragoman.protocol.call import Call
+from dragoman.server.asking import Asks, record
 
 _LEVELS: dict[str, int] = {
     level: rank
@@ -42,7 +43,7 @@ class Sent:
 _SENT = Sent()
 
 
-class Context:
+class Context(Asks):
     """The call that a handler answers.
 
     A handler gets one by naming the type: a parameter annotated `Context`, wherever it stands.
@@ -50,10 +51,11 @@ class Context:
     without it makes no difference.
     """
 
-    __slots__ = ("_call", "_progress")
+    __slots__ = ("_progress",)
 
     def __init__(self, call: Call) -> None:
         self._call = call
+        self._asked = 0
         self._progress: Number | None = None
 
     # Facts ---------------------------------------------------------------------------------------
@@ -94,6 +96,16 @@ class Context:
     def headers(self) -> Mapping[str, str]:
         """The HTTP request's headers in lower case; empty on other transports."""
         return getattr(self._call.channel, "headers", {})
+
+    @property
+    def input_responses(self) -> Mapping[str, Any]:
+        """The answers so far by key, as they came, for handlers that return `InputRequiredResult`."""
+        return record(self._call).answers
+
+    @property
+    def request_state(self) -> str | None:
+        """What such a handler put into `request_state` the round before; None in the first."""
+        return record(self._call).raw
 
     # Sending -------------------------------------------------------------------------------------
 

@@ -7,9 +7,9 @@ revision it is beyond the facts that the revision's record states.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
 from msgspec import UNSET, Raw
@@ -23,17 +23,25 @@ from dragoman.model import (
     Implementation,
     InitializeParams,
     InitializeResult,
+    InputRequiredResult,
+    ListToolsResult,
     Result,
     ServerCapabilities,
 )
 from dragoman.protocol.call import Call
 from dragoman.protocol.link import Link, Session
 from dragoman.revisions import BY_VERSION, HANDSHAKE, STATELESS
-from dragoman.revisions.base import Caller
+from dragoman.revisions.base import Caller, Method
 from dragoman.schema.parameters import HeaderParameter
+from dragoman.server.asking import Suspend
+from dragoman.server.extension import Extension
 from dragoman.server.middleware import Handler, Middleware, fold
-from dragoman.server.registry import Registry
+from dragoman.server.registry import Paging, Registry
 from dragoman.server.subscriptions import Hub
+from dragoman.server.tool import Tool
+
+if TYPE_CHECKING:
+    from dragoman.server.rounds import Rounds
 
 log = logging.getLogger("dragoman.server")
 
@@ -58,10 +66,13 @@ class _Kept(NamedTuple):
 class Kernel:
     """The server behind its face (`protocol.call.Kernel`)."""
 
-    def __init__(self, identity: Identity, registry: Registry) -> None:
+    def __init__(self, identity: Identity, paging: Paging, *, rounds: Callable[[], Rounds]) -> None:
         self.identity = identity
-        self.registry = registry
+        self.tools = Registry[Tool]("tool", member="tools", result=ListToolsResult, paging=paging)
         self.hub = Hub()
+        self.extra_methods: dict[str, Method] = {}
+        self._extensions: dict[str, dict[str, Any]] = {}
+        self._rounds = rounds
         self.layers: list[Middleware] = []
         self._folded: Handler | None = None
         self._kept: dict[tuple[str, str | None], _Kept] = {}
@@ -76,7 +87,7 @@ class Kernel:
             "tools/list": self._list_tools,
             "tools/call": self._call_tool,
         }
-        registry.on_change = self.tools_changed
+        self.tools.on_change = self.tools_changed
 
     # The protocol.call.Kernel face ---------------------------------------------------------------
 
@@ -99,7 +110,7 @@ class Kernel:
 
     def header_parameters(self, tool: str) -> tuple[HeaderParameter, ...]:
         """The parameters that HTTP mirrors into headers; empty for an unknown tool."""
-        found = self.registry.get(tool)
+        found = self.tools.get(tool)
         return () if found is None else found.headers
 
     def linked(self, link: Link) -> None:
@@ -116,6 +127,14 @@ class Kernel:
         """Add a middleware inside those that are there."""
         self.layers.append(layer)
         self._folded = None
+
+    def extend(self, extension: Extension) -> None:
+        """Add what an extension brings."""
+        self._extensions[extension.name] = dict(extension.settings)
+        self.extra_methods |= extension.methods
+        self._routes |= extension.routes
+        if extension.layer is not None:
+            self.use(extension.layer)
 
     def tools_changed(self) -> None:
         """Tell everybody who listens that the tools changed."""
@@ -145,7 +164,9 @@ class Kernel:
 
     def capabilities(self) -> ServerCapabilities:
         """What this server offers right now."""
-        return ServerCapabilities(tools={"listChanged": True}, logging={})
+        return ServerCapabilities(
+            tools={"listChanged": True}, logging={}, extensions=self._extensions or UNSET
+        )
 
     async def _initialize(self, call: Call) -> InitializeResult:
         params: InitializeParams = call.params
@@ -183,10 +204,25 @@ class Kernel:
 
     async def _list_tools(self, call: Call) -> Result:
         cursor = call.params.cursor
-        return self.registry.page(None if cursor is UNSET else cursor)
+        return self.tools.page(None if cursor is UNSET else cursor)
 
     async def _call_tool(self, call: Call) -> Result:
-        tool = self.registry.get(call.params.name)
+        params = call.params
+        tool = self.tools.get(params.name)
         if tool is None:
-            raise Refusal(-32602, f"Unknown tool: {call.params.name}", {"name": call.params.name})
-        return await tool.run(call)
+            raise Refusal(-32602, f"Unknown tool: {params.name}", {"name": params.name})
+        return await self.in_rounds(call, tool.run)
+
+    async def in_rounds(self, call: Call, handle: Handler) -> Result:
+        """Answer a call whose handler may ask the client."""
+        params = call.params
+        came_back = params.request_state is not UNSET or params.input_responses is not UNSET
+        if came_back and not call.revision.asks_inline:
+            self._rounds().open(call)
+        try:
+            result = await handle(call)
+        except Suspend as suspend:
+            result = suspend.result()
+        if type(result) is InputRequiredResult:
+            return await self._rounds().finish(call, result, handle=handle)
+        return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack, overload
 
@@ -11,12 +12,14 @@ from dragoman.errors import UsageError
 from dragoman.model import CacheScope, Icon, Implementation
 from dragoman.server.kernel import Identity, Kernel
 from dragoman.server.middleware import Middleware, only
-from dragoman.server.registry import Registry
+from dragoman.server.registry import Paging
 from dragoman.server.tool import Tool, ToolOptions, build
 from dragoman.transports.stdio import run_stdio
 from dragoman.version import VERSION
 
 if TYPE_CHECKING:
+    from dragoman.protocol.sealing import Keys
+    from dragoman.server.rounds import Rounds
     from dragoman.transports.asgi import HttpApp
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -29,6 +32,10 @@ class ServerOptions(TypedDict, total=False):
     on one page of a list; all on one without it. `ttl_ms`, `cache_scope`: how long and by whom
     lists may be cached (server/utilities/caching). `argument_errors`: `"result"` answers arguments
     that do not fit with `isError`, `"protocol"` with -32602. `middleware`: outermost first.
+    `secret`: what seals the state that clients keep between rounds; at least 16 bytes, or several,
+    the newest first. Every process of one service needs the same; without it the environment
+    variable DRAGOMAN_SECRET counts, and without that a random one that dies with the process.
+    `state_lifetime`: seconds that a client has for each round (3600).
     """
 
     title: str
@@ -40,6 +47,8 @@ class ServerOptions(TypedDict, total=False):
     cache_scope: CacheScope
     argument_errors: Literal["result", "protocol"]
     middleware: Iterable[Middleware]
+    secret: str | bytes | Sequence[str | bytes]
+    state_lifetime: float
 
 
 class Server:
@@ -76,12 +85,41 @@ class Server:
             website_url=options.get("website_url", UNSET),
             icons=list(options["icons"]) if "icons" in options else UNSET,
         )
+        self._secrets = _secrets(options.get("secret"))
+        self._keys: Keys | None = None
+        self._rounds: Rounds | None = None
+        self._state_lifetime = options.get("state_lifetime", 3600.0)
         ttl_ms, scope = options.get("ttl_ms", 0), options.get("cache_scope", "public")
-        registry = Registry(page_size=options.get("page_size"), ttl_ms=ttl_ms, cache_scope=scope)
-        self.kernel = Kernel(Identity(info, instructions, ttl_ms, scope), registry)
+        paging = Paging(options.get("page_size"), ttl_ms, scope, self._sign)
+        self.kernel = Kernel(Identity(info, instructions, ttl_ms, scope), paging, rounds=self._in_rounds)
         self._protocol_errors = errors == "protocol"
         for layer in options.get("middleware", ()):
             self.kernel.use(layer)
+
+    @property
+    def keys(self) -> Keys:
+        """The key ring that seals what clients keep for this server."""
+        if self._keys is None:
+            from dragoman.protocol.sealing import Keys
+
+            self._keys = Keys(*self._secrets) if self._secrets else Keys.random()
+        return self._keys
+
+    def _in_rounds(self) -> Rounds:
+        if self._rounds is None:
+            from dragoman.server.rounds import Rounds
+
+            self._rounds = Rounds(self.keys, self._state_lifetime)
+        return self._rounds
+
+    def _sign(self, plain: bytes) -> bytes:
+        # Without a common secret a cursor still has to be good in every process of the service: then
+        # the signature only tells the server's own cursors from all other text.
+        if self._secrets:
+            return self.keys.sign(plain, purpose="cursor")
+        from dragoman.protocol.sealing import Keys
+
+        return Keys(self.name.encode().ljust(32, b"\0")).sign(plain, purpose="cursor")
 
     @property
     def name(self) -> str:
@@ -89,7 +127,7 @@ class Server:
         return self.kernel.identity.info.name
 
     def __repr__(self) -> str:
-        return f"<Server {self.name!r}, {len(self.kernel.registry)} tools>"
+        return f"<Server {self.name!r}, {len(self.kernel.tools)} tools>"
 
     # Tools ---------------------------------------------------------------------------------------
 
@@ -121,17 +159,17 @@ class Server:
 
     def add_tool(self, function: F, **options: Unpack[ToolOptions]) -> F:
         """As `tool`, for a function that is not decorated. Listeners are told at once."""
-        self.kernel.registry.add(build(function, options, protocol_errors=self._protocol_errors))
+        self.kernel.tools.add(build(function, options, protocol_errors=self._protocol_errors))
         return function
 
     def remove_tool(self, name: str) -> None:
         """Take a tool away. Listeners are told at once. Raises UsageError if there is none."""
-        self.kernel.registry.remove(name)
+        self.kernel.tools.remove(name)
 
     @property
     def tools(self) -> tuple[Tool, ...]:
         """The tools in the order in which a list shows them."""
-        return tuple(self.kernel.registry)
+        return tuple(self.kernel.tools)
 
     def notify_tools_changed(self) -> None:
         """Tell everybody who listens to read the list again. Not needed after `tool` and `remove_tool`."""
@@ -185,3 +223,9 @@ class Server:
         from dragoman.transports.asgi import HttpApp, HttpOptions
 
         return HttpApp(self.kernel, path=path, options=HttpOptions(**options), name=self.name)
+
+
+def _secrets(given: str | bytes | Sequence[str | bytes] | None) -> list[str | bytes]:
+    if given is None:
+        given = os.environ.get("DRAGOMAN_SECRET") or ()
+    return [given] if isinstance(given, (str, bytes)) else list(given)

@@ -73,6 +73,11 @@ class Tool:
     timeout: float | None
     protocol_errors: bool = False  # refused arguments are -32602, not a tool result
 
+    @property
+    def name(self) -> str:
+        """What it is called by."""
+        return self.entry.name
+
     async def run(self, call: Call) -> Result:
         """The result of one call; what goes wrong inside the tool is a result with `isError`.
 

@@ -1,0 +1,101 @@
+"""A call that takes several rounds, around whatever handles it: state opened before, sealed after.
+
+Handlers are written once: one that returns `InputRequiredResult` itself is asked through inline
+where the revision does that, and one that awaits its answers is entered anew where it does not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET
+
+from dragoman.errors import Refusal
+from dragoman.model import InputRequiredResult, Result
+from dragoman.protocol.call import Call
+from dragoman.protocol.journal import Journal, binding
+from dragoman.protocol.record import Record
+from dragoman.protocol.sealing import Keys
+from dragoman.server.asking import Suspend, need, request_method, request_params
+
+Handle = Callable[[Call], Awaitable[Result]]
+
+INLINE_ROUNDS: Final = 32
+
+
+class Rounds:
+    """The rounds of the calls of one server: `keys` seal the states, `lifetime` is in seconds."""
+
+    def __init__(self, keys: Keys, lifetime: float) -> None:
+        self._keys = keys
+        self._lifetime = lifetime
+
+    def open(self, call: Call) -> None:
+        """Give the call the journal that its `requestState` and `inputResponses` make.
+
+        Raises:
+            Refusal: -32602 for a state that is not this call's.
+        """
+        params = call.params
+        bound = binding(call.method.name, params, call.principal)
+        if params.request_state is UNSET:
+            journal = Journal(self._keys, bound, Record(expires=0.0, round=0))
+        else:
+            journal = Journal.opened(params.request_state, self._keys, bound=bound, now=time.time())
+        if params.input_responses is not UNSET:
+            # What was answered before stands; a client cannot change it in a later round.
+            journal.record.answers = {**params.input_responses, **journal.record.answers}
+        call.journal = journal
+
+    async def finish(self, call: Call, result: InputRequiredResult, *, handle: Handle) -> Result:
+        """What the call answers when its handler needs answers."""
+        if call.revision.asks_inline:
+            return await self._inline(call, result, handle=handle)
+        journal = call.journal
+        if journal is None:
+            bound = binding(call.method.name, call.params, call.principal)
+            journal = Journal(self._keys, bound, call.scratch or Record(expires=0.0, round=0))
+        if result.input_requests is not UNSET:
+            for request in result.input_requests.values():
+                need(call, request)
+        journal.record.raw = None if result.request_state is UNSET else result.request_state
+        sealed = journal.sealed(expires=time.time() + self._lifetime)
+        return msgspec.structs.replace(result, request_state=sealed)
+
+    async def _inline(self, call: Call, result: InputRequiredResult, *, handle: Handle) -> Result:
+        """Ask one by one what a handler in the raw form wants, and enter it again with the answers."""
+        memory = call.scratch = call.scratch or Record(expires=0.0)
+        for _ in range(INLINE_ROUNDS):
+            requests = {} if result.input_requests is UNSET else result.input_requests
+            for request in requests.values():
+                need(call, request)
+            answers = await asyncio.gather(
+                *(call.channel.ask(request_method(r), request_params(r)) for r in requests.values())
+            )
+            memory.answers |= dict(zip(requests, map(_plain, answers), strict=True))
+            memory.raw = None if result.request_state is UNSET else result.request_state
+            again = await handle(call)
+            if not isinstance(again, InputRequiredResult):
+                return again
+            result = again
+        raise Refusal(-32603, f"No final result after {INLINE_ROUNDS} rounds of input")
+
+
+def _plain(raw: Any) -> Any:
+    return msgspec.json.decode(raw)
+
+
+def suspended(handle: Handle) -> Handle:
+    """`handle`, with a question that has no answer yet turned into its result."""
+
+    async def run(call: Call) -> Result:
+        try:
+            return await handle(call)
+        except Suspend as suspend:
+            return suspend.result()
+
+    return run
