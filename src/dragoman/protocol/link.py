@@ -6,7 +6,7 @@ Knows no bytes and no tasks. A stateless request leaves no trace here.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -31,8 +31,7 @@ class Session:
     initialized: bool = False
 
 
-@dataclass(slots=True, eq=False)
-class Link:
+class Link(msgspec.Struct, eq=False):
     """The server's memory of one connection (stdio, in memory) or one HTTP session.
 
     `notify` sends a notification that belongs to no request; it is None where nothing can carry
@@ -42,8 +41,8 @@ class Link:
     session: Session | None = None
     principal: str | None = None
     notify: Callable[[str, object], None] | None = None
-    pending: dict[Id, Settle] = field(default_factory=dict[Id, Settle])
-    subscriptions: set[str] = field(default_factory=set[str])  # resource URIs, by `resources/subscribe`
+    pending: dict[Id, Settle] = {}
+    subscriptions: set[str] = set()  # resource URIs, by `resources/subscribe`
     _last: int = 0
 
     def ask(self, settle: Settle) -> Id:

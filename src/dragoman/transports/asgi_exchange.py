@@ -73,6 +73,7 @@ class Exchange:
     broken = False  # the stream was given up: no answer can follow
     fresh = True  # something was sent since the last look at quiet streams
     _size = 0
+    _waited = False
     _frames: list[bytes] | None = None
     _drain: asyncio.Task[None] | None = None
     _watch: asyncio.TimerHandle | asyncio.Task[None] | None = None
@@ -179,8 +180,13 @@ class Exchange:
             self._settle_stop()
             raise
         finally:
-            self._finish()
-        self._settle_stop()
+            # The calls are over: nothing more is sent for them, and nobody watches the connection.
+            self._task = None
+            self.open = False
+            if self._waited:
+                self._leave()
+        if self.reason is not None:
+            self._settle_stop()
         return result
 
     async def listen(self) -> None:
@@ -193,10 +199,7 @@ class Exchange:
         self.cancels = True
         await self.work(self.disconnected())
 
-    def _finish(self) -> None:
-        # The calls are over: nothing more is sent for them, and nobody watches the connection.
-        self._task = None
-        self.open = False
+    def _leave(self) -> None:
         if self._watch is not None:
             self._watch.cancel()
             self._watch = None
@@ -216,6 +219,7 @@ class Exchange:
             raise Stopped(self.reason)
 
     def _suspended(self) -> None:
+        self._waited = True
         self._home.look_after(self)
         # A stream of its own (`listen`) has begun by now, and sees for itself when its client is gone.
         if self.cancels and not self.started and self._watch is None:
