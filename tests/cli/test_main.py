@@ -184,3 +184,17 @@ def test_the_server_of_a_file_is_started_once_and_left_behind_never(tmp_path: Pa
     for pid in started:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+
+
+def test_what_lies_in_the_current_folder_does_not_get_in_the_way_of_a_server(
+    place: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "queue.py").write_text("raise SystemExit('shadowed')")
+    done = subprocess.run(
+        [program(), "call", str(place / "server.py"), "add", "a=1", "b=2"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.stderr, done.returncode) == ("3\n", "", 0)

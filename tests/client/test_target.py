@@ -51,7 +51,7 @@ def test_a_python_file_is_run_by_this_program(spelled: Any, tmp_path: Path) -> N
     file = tmp_path / "my server.py"
     file.touch()
     target = meant(spelled(file))
-    assert command(target) == [sys.executable, "-m", "dragoman", "run", str(file)]
+    assert command(target) == [sys.executable, "-P", "-m", "dragoman", "run", str(file)]
     assert target.name == "my server"
 
 

@@ -9,6 +9,8 @@ import sys
 
 import pytest
 
+from dragoman import Client
+from tests.spec.oracle import validate_frame
 from tests.transcripts import player
 
 REVISION = "2026-07-28"
@@ -65,3 +67,35 @@ def test_a_tool_name_that_is_no_header_text_goes_as_base64(address: tuple[str, i
     # The header was understood: what is wrong is that there is no such tool.
     assert (response.status, answer["error"]["code"]) == (400, -32602)
     connection.close()
+
+
+async def test_a_client_uses_the_list_for_as_long_as_it_keeps(address: tuple[str, int, str]) -> None:
+    """Caching, TTL Field: within `ttlMs` no second `tools/list` crosses the wire; with `refresh` one does."""
+    host, port, path = address
+    wire: list[tuple[str, dict]] = []
+    reports: list[tuple[float, float | None, str | None]] = []
+
+    def tap(direction: str, frame: bytes) -> None:
+        wire.append((direction, json.loads(frame)))
+
+    async with Client(f"http://{host}:{port}{path}", tap=tap) as client:
+        first = await client.list_tools()
+        assert await client.list_tools() == first
+        result = await client.call_tool(
+            "get_weather", {"location": "서울"}, progress=lambda *report: reports.append(report)
+        )
+        assert await client.list_tools(refresh=True) == first
+    assert result.text == '{"location":"서울","temperature":21.5,"wind":3.0,"conditions":"맑음"}'
+    assert result.structured == {"location": "서울", "temperature": 21.5, "wind": 3.0, "conditions": "맑음"}
+    assert reports == [(1, 2, "서울 1/2"), (2, 2, "서울 2/2")]
+    sent = [frame for direction, frame in wire if direction == "out"]
+    assert [frame["method"] for frame in sent] == [
+        "server/discover",
+        "tools/list",
+        "tools/call",
+        "tools/list",
+    ]
+    methods = {frame["id"]: frame["method"] for frame in sent}
+    for direction, frame in wire:
+        way = "to_server" if direction == "out" else "to_client"
+        validate_frame(REVISION, frame, methods.get(frame.get("id")), way, exact=True)

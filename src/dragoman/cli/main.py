@@ -120,7 +120,7 @@ def _run_client(name: str, options: Any) -> int:
         return _load(name)(options)
     from dragoman.transports import early
 
-    early.start([sys.executable, "-m", "dragoman", "run", options.target])
+    early.start([sys.executable, "-P", "-m", "dragoman", "run", options.target])  # as `client.target` has it
     try:
         return _load(name)(options)
     finally:

@@ -121,7 +121,8 @@ def _python(file: Path, options: ClientOptions, *, name: str | None = None) -> T
         raise UsageError(f"target {str(file)!r}: no such file ({(base / file).absolute()})")
     _useless(options, "a program", "headers")
     where = str(file) if name is None else f"{file}:{name}"
-    words = [sys.executable, "-m", "dragoman", "run", where]
+    # -P: only the file's own folder is on the path, as for any script, and not wherever this is started.
+    words = [sys.executable, "-P", "-m", "dragoman", "run", where]
     return _child(words, options, name=options.name or file.stem)
 
 
