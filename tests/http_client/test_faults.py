@@ -6,7 +6,7 @@ import pytest
 
 from dragoman.errors import HttpError
 from dragoman.jsonrpc.message import encode_error, encode_result
-from dragoman.transports.http_base import shown_url
+from dragoman.transports.http_base import HttpOptions, shown_url
 
 from .server import SESSIONS, call, connected, initialize, serving
 
@@ -120,6 +120,9 @@ async def test_no_secret_of_the_request_is_shown_even_when_the_server_echoes_it(
                 await transport.exchange(call())
             shown = [str(caught.value), repr(transport), str(transport.facts()), caught.value.body]
             shown.append(str(caught.value.location))
+            request = transport._requests.call(call(), None)
+            shown += [repr(request), repr(request.address), repr(transport._place())]
+            shown.append(repr(HttpOptions(proxy="http://me:passw0rd@proxy:1/?key=qu3ryValue")))
     assert "'authorization': '[...]'" in caught.value.body
     for secret in secrets:
         assert not [text for text in shown if secret in text], secret

@@ -371,6 +371,28 @@ async def test_without_an_event_id_there_is_nothing_to_resume():
             await transport.exchange(call(revision=SESSIONS))
 
 
+async def test_giving_up_closes_a_resumed_stream_too():
+    closed = asyncio.Event()
+
+    async def resumed(asked):
+        await asked.stream()
+        await asked.event(progress(1))
+        await asked.gone()
+        closed.set()
+
+    script = Resumed(resumed, retry=1)
+    own = Ears()
+    async with serving(script.peer()) as server, connected(server.url) as transport:
+        await greet(transport)
+        task = asyncio.create_task(transport.exchange(call(revision=SESSIONS), own.hear))
+        await own.news.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await closed.wait()
+        await server.find(lambda asked: b"notifications/cancelled" in asked.body)
+
+
 async def test_closing_ends_the_wait_for_a_resumption():
     async def cut(asked):
         await asked.stream()

@@ -7,8 +7,9 @@ business.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from dragoman.errors import ClosedError, PeerFault
 from dragoman.jsonrpc.message import Limits, Message, Notification, Request, Response
@@ -30,8 +31,7 @@ _OBJECTS: Final = (b"{", b"[", b"\xef\xbb\xbf")
 _PATIENCE: Final = 2.0  # seconds for the body of an error, which some servers never end
 
 
-@dataclass(slots=True, kw_only=True)
-class Reading:
+class Reading(msgspec.Struct, kw_only=True):
     """How to read the answer to one request: its limits, and whom to tell and ask meanwhile."""
 
     outgoing: Outgoing

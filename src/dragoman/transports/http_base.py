@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from ssl import SSLContext
 from typing import Final, Protocol
 from urllib.parse import quote, unquote, urlsplit
+
+import msgspec
 
 from dragoman.errors import UsageError
 
@@ -21,8 +22,7 @@ _LOOPBACK_NAMES: Final = ("localhost", "::1")
 _TARGET_SAFE: Final = "!#$%&'()*+,/:;=?@[]~"
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(msgspec.Struct, frozen=True):
     """One URL, taken apart once. `shown` is the URL as errors and logs may show it."""
 
     scheme: str
@@ -33,6 +33,9 @@ class Address:
     shown: str
     credentials: str | None = None  # `Basic ...`, of user information in the URL
     secrets: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Address {self.shown}>"
 
     @property
     def origin(self) -> tuple[str, str, int]:
@@ -121,8 +124,7 @@ def _values(query: str) -> list[str]:
     return [form for value in raw for form in {value, unquote(value)} if form]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HttpOptions:
+class HttpOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How connections are made.
 
     `verify`: True for the system's certificate authorities, a path to a file of others in PEM, an
@@ -143,9 +145,14 @@ class HttpOptions:
     keep_alive: float = 4.0
     max_body: int = 64 * 1024 * 1024
 
+    def __repr__(self) -> str:
+        shown = {name: getattr(self, name) for name in self.__struct_fields__}
+        if self.proxy is not None:
+            shown["proxy"] = shown_url(self.proxy)
+        return f"HttpOptions({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
-@dataclass(slots=True)
-class HttpRequest:
+
+class HttpRequest(msgspec.Struct):
     """One request. `repeatable`: it may be sent again when a kept connection turns out to be dead.
 
     `urgent` requests are not held back by `max_connections`: an answer that the server waits for must
@@ -159,6 +166,9 @@ class HttpRequest:
     repeatable: bool = False
     urgent: bool = False
     sent: bool = False
+
+    def __repr__(self) -> str:
+        return f"<HttpRequest {self.method} {self.address.shown}>"
 
 
 class Reply(Protocol):

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine, Mapping
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from dragoman.errors import ClosedError, HttpError, LocalError, UsageError
 from dragoman.jsonrpc.message import (

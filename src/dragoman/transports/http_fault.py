@@ -7,7 +7,6 @@ whatever a server echoes of it is taken out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, TypeGuard
 
 import msgspec
@@ -57,13 +56,15 @@ def media_type(headers: Mapping[str, str]) -> str:
     return headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """Where an answer came from, as it may be shown, and what of the request must not be."""
 
     shown: str  # the URL without secrets
     secrets: Sequence[str] = ()
     in_session: bool = False
+
+    def __repr__(self) -> str:
+        return f"<Place {self.shown}>"
 
 
 def http_error(reply: Reply, body: bytes, *, place: Place) -> HttpError:

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from dragoman.errors import ClosedError, ConnectError, LocalError, PeerFault
+from dragoman.errors import ClosedError, ConnectError, PeerFault
 from dragoman.jsonrpc.framing import TooLong
 from dragoman.jsonrpc.message import Invalid, Limits, Message, Response, read_id
 from dragoman.protocol.sse import Event, Parser
@@ -66,19 +66,29 @@ class AnswerStream:
         while True:
             known = self._parser.last_id
             try:
-                fault: LocalError = self._unanswered()
-                while data := await reply.chunk():
-                    response = self._take(data)
-                    if response is not None:
-                        reply.finish()
-                        return response
+                response = await self._read(reply)
+                if response is not None:
+                    return response
+                fault = ClosedError(f"the stream ended without the answer to {self._outgoing.method}")
             except ClosedError as exc:
-                fault = ClosedError(f"{self._outgoing.method} was not answered: {exc.message}", stage="call")
-            reply.abort()
+                fault = ClosedError(f"{self._outgoing.method} was not answered: {exc.message}")
             fruitless = 0 if self._parser.last_id != known else fruitless + 1
             if self._again is None or not self._parser.last_id or fruitless >= _ATTEMPTS:
                 raise fault
             reply = await self._resume(self._again, fault)
+
+    async def _read(self, reply: Reply) -> Response | None:
+        """Read one connection to the response or to its end; however it ends, the connection is let go."""
+        try:
+            while data := await reply.chunk():
+                response = self._take(data)
+                if response is not None:
+                    reply.finish()
+                    return response
+        except BaseException:
+            reply.abort()
+            raise
+        return None
 
     def _take(self, data: bytes) -> Response | None:
         for event in self._parser.feed(data):
@@ -99,10 +109,7 @@ class AnswerStream:
             raise PeerFault(f"{self._outgoing.method} cannot be answered: {text}")
         log.warning("%s", text)
 
-    def _unanswered(self) -> ClosedError:
-        return ClosedError(f"the stream ended without the answer to {self._outgoing.method}", stage="call")
-
-    async def _resume(self, again: Again, fault: LocalError) -> Reply:
+    async def _resume(self, again: Again, fault: ClosedError) -> Reply:
         parser = self._parser
         wait = _RETRY if parser.retry is None else parser.retry / 1000
         why = ""
@@ -121,7 +128,7 @@ class AnswerStream:
             why = f"HTTP {status}"
             if status < 500:
                 break
-        raise ClosedError(f"{fault.args[0]}; resuming it failed: {why}", stage="call") from None
+        raise ClosedError(f"{fault.message}; resuming it failed: {why}") from None
 
 
 class Listener:
