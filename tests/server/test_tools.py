@@ -26,6 +26,7 @@ from dragoman import (
     UsageError,
 )
 from dragoman.model import CallToolResult
+from tests.drivers.stdio import initialize
 from tests.server.pair import Pair, text
 
 HANDSHAKES = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
@@ -629,3 +630,17 @@ async def test_progress_only_rises_and_stops_with_the_answer() -> None:
         kept[0].report_progress(3)
         await pair.ask("tools/list")
         assert [f["params"]["progress"] for f in pair.frames if "method" in f] == [1, 2]
+
+
+async def test_a_handshake_in_one_burst_is_complete() -> None:
+    server = Server("s")
+    pair = Pair(server, "2025-11-25")
+    opened = pair.send("initialize", initialize()["params"])
+    pair.tell("notifications/initialized")
+    listed = pair.send("tools/list")
+    await pair.answer(opened)
+    await pair.answer(listed)
+    server.add_tool(lambda: None, name="late")
+    await pair.said(3)
+    assert pair.frames[-1]["method"] == "notifications/tools/list_changed"
+    await pair.connection.cancel()

@@ -188,7 +188,7 @@ class ServerConnection:
             if not self.link.answered(message.id, result=message.result, error=message.error):
                 log.warning("an answer to nothing that was asked was ignored (id %r)", message.id)
         elif isinstance(message, Batch):
-            self._batch(message)
+            self._loop.call_soon(self._batch, message)
         elif isinstance(message, Invalid) and not message.of_response:
             send(encode_invalid(message))
 
@@ -229,7 +229,12 @@ class ServerConnection:
         if notification.method == "notifications/cancelled":
             self._cancel(notification.params)
         else:
-            self._kernel.notified(self.link, notification.method, params=notification.params)
+            # After the first step of every request that came before: `initialized` may follow its
+            # `initialize` in one burst.
+            self._loop.call_soon(self._deliver, notification)
+
+    def _deliver(self, notification: Notification) -> None:
+        self._kernel.notified(self.link, notification.method, params=notification.params)
 
     def _cancel(self, params: bytes | msgspec.Raw) -> None:
         # Malformed, unknown and late cancellations are passed over (cancellation: Error Handling).
