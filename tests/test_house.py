@@ -205,7 +205,6 @@ OPTIONAL = {
         "uvicorn",
         "httptools",
         "h11",
-        "pyreqwest",
         "jsonschema_rs",
         "pydantic",
         "pydantic_core",

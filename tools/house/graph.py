@@ -32,7 +32,7 @@ LAYERS = (
 HARD = frozenset({"msgspec"})
 OPTIONAL = frozenset(
     """
-    uvicorn httptools pyreqwest jsonschema_rs pydantic pydantic_core annotated_types rich platformdirs uvloop
+    uvicorn httptools jsonschema_rs pydantic pydantic_core annotated_types rich platformdirs uvloop
     cryptography joserfc tomlkit watchfiles redis opentelemetry keyring
     """.split()
 )

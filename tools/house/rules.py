@@ -40,7 +40,7 @@ IO_MODULES = frozenset(
     """
     asyncio anyio trio socket ssl select selectors socketserver signal subprocess threading multiprocessing
     concurrent queue time sched logging os io pathlib shutil tempfile glob fileinput mmap fcntl pty termios
-    tty sqlite3 dbm http urllib email ftplib smtplib uvicorn httptools h11 pyreqwest httpx aiohttp requests
+    tty sqlite3 dbm http urllib email ftplib smtplib uvicorn httptools h11 httpx aiohttp requests
     random secrets
     """.split()
 )
