@@ -169,7 +169,13 @@ def _is_unstructured(annotation: Any, content: tuple[type, ...]) -> bool:
     kinds = [kind for member in found for kind in (member, *_items(member))]
     if is_instance_type(annotation, content) or any(is_instance_type(kind, content) for kind in kinds):
         return True
-    return all(_is_opaque(member) for member in found)
+    return all(_is_opaque(member) or _is_open_list(member) for member in found)
+
+
+def _is_open_list(member: Any) -> bool:
+    """A list of anything: it may hold content blocks, and promises no structure."""
+    origin = get_origin(member) or member
+    return origin in (list, tuple) and all(item in (Any, object, ...) for item in get_args(member))
 
 
 def _items(annotation: Any) -> Iterator[Any]:
