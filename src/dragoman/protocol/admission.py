@@ -6,6 +6,10 @@ header names as `carrier`.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
 import msgspec
 from msgspec import UNSET
 
@@ -15,12 +19,13 @@ from dragoman.model import UNSUPPORTED_PROTOCOL_VERSION, Params, RequestMeta
 from dragoman.protocol.call import Call, Channel
 from dragoman.protocol.link import Link
 from dragoman.revisions import BY_VERSION, HANDSHAKE, LATEST, STATELESS
-from dragoman.revisions.base import Revision
+from dragoman.revisions.base import Method, Revision
 
 EMPTY_META = RequestMeta()
 _meta = msgspec.json.Decoder(RequestMeta).decode
 _bare = msgspec.json.Decoder(Params).decode
-_decoders = {
+NO_METHODS: Mapping[str, Method] = MappingProxyType({})
+_decoders: dict[type[Params], Callable[[bytes | msgspec.Raw], Any]] = {
     m.params: msgspec.json.Decoder(m.params).decode for r in BY_VERSION.values() for m in r.methods.values()
 }
 _shapes = {m.name: m.params for r in BY_VERSION.values() for m in r.methods.values()}
@@ -33,8 +38,9 @@ def admit(
     channel: Channel,
     carrier: Revision | None = None,
     principal: str | None = None,
+    extra: Mapping[str, Method] = NO_METHODS,
 ) -> Call:
-    """Let `request` in.
+    """Let `request` in. `extra` are methods that extensions add to the stateless revisions.
 
     Raises:
         Refusal: -32600 for an id or an order of messages that MCP does not have, -32601 for a
@@ -42,15 +48,19 @@ def admit(
             shape, -32022 for a revision that is not spoken here.
     """
     _check_id(request.id)
-    shape = _shapes.get(request.method, Params)
+    shape = _shapes.get(request.method)
+    if shape is None:
+        shape = extra[request.method].params if request.method in extra else Params
     fault: Refusal | None = None
     try:
-        params = _decoders.get(shape, _bare)(request.params or b"{}")
+        params = _decoder(shape)(request.params or b"{}")
     except msgspec.ValidationError as exc:
         params, fault = _salvage(request), _invalid(exc)
     meta = EMPTY_META if params.meta is UNSET else _read_meta(params.meta)
     revision = _resolve(request.method, meta, link=link, carrier=carrier)
     method = revision.methods.get(request.method)
+    if method is None and not revision.handshake:
+        method = extra.get(request.method)
     if method is None:
         raise _unknown(request.method, revision)
     session = link.session
@@ -58,6 +68,13 @@ def admit(
     if fault is not None:
         raise fault
     return Call(request.id, method, params, meta, caller, revision, link, channel, principal)
+
+
+def _decoder(shape: type[Params]) -> Callable[[bytes | msgspec.Raw], Params]:
+    decode = _decoders.get(shape)
+    if decode is None:
+        decode = _decoders[shape] = msgspec.json.Decoder(shape).decode
+    return decode
 
 
 def _check_id(id_: Id) -> None:

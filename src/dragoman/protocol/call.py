@@ -6,7 +6,7 @@ what a handler may know, the `Channel` carries what it may send while it runs.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -62,6 +62,11 @@ class Call:
 
 class Kernel(Protocol):
     """What answers admitted calls: the server, seen from a transport."""
+
+    @property
+    def extra_methods(self) -> Mapping[str, Method]:
+        """Requests that extensions add to the stateless revisions, by name."""
+        ...
 
     async def handle(self, call: Call) -> Result:
         """The result, already in the shape of the call's revision.

@@ -40,7 +40,7 @@ from dragoman.protocol.head import JSON, Head, Say, accepts, fault, not_allowed,
 from dragoman.protocol.link import Link
 from dragoman.protocol.mirror import Parameters
 from dragoman.revisions import BY_VERSION, HANDSHAKE, LATEST, STATELESS
-from dragoman.revisions.base import Revision
+from dragoman.revisions.base import Method, Revision
 
 SESSION: Final = b"mcp-session-id"
 
@@ -66,6 +66,20 @@ class Seat(Protocol):
 
 
 S = TypeVar("S", bound=Seat)
+
+
+class Facts(Protocol):
+    """What the binding asks of a kernel; none of it runs anything."""
+
+    @property
+    def extra_methods(self) -> Mapping[str, Method]:
+        """Requests that extensions add."""
+        ...
+
+    @property
+    def header_parameters(self) -> Parameters:
+        """The parameters of a tool that are mirrored into headers."""
+        ...
 
 
 class Serve(msgspec.Struct, Generic[S], frozen=True):
@@ -151,16 +165,16 @@ def _seat(head: Head, sessions: Mapping[str, S], *, id_: Id | UnsetType) -> S | 
 
 
 def post(
-    head: Head, message: Message, *, sessions: Mapping[str, S], channel: Channel, parameters: Parameters
+    head: Head, message: Message, *, sessions: Mapping[str, S], channel: Channel, kernel: Facts
 ) -> Say | Serve[S] | ServeBatch[S] | Take[S]:
     """What to do with one decoded message. Never raises for anything a client can send.
 
-    `channel` is the way back for the call, `parameters` the kernel's `header_parameters`.
+    `channel` is the way back for the call; of the `kernel` only facts are asked.
     """
     if type(message) is Request:
         carrier = _carrier(head)
         if carrier is not None:
-            return _stateless(head, message, carrier=carrier, channel=channel, parameters=parameters)
+            return _stateless(head, message, carrier=carrier, channel=channel, kernel=kernel)
         return _in_session(head, message, sessions=sessions, channel=channel)
     if isinstance(message, Invalid):
         return Say(400, encode_invalid(message), (JSON,))
@@ -170,13 +184,13 @@ def post(
 
 
 def _stateless(
-    head: Head, request: Request, *, carrier: Revision, channel: Channel, parameters: Parameters
+    head: Head, request: Request, *, carrier: Revision, channel: Channel, kernel: Facts
 ) -> Say | Serve[Any]:
     try:
         if head.doubled is not None:
             raise _twice(head.doubled)
-        call = admit(request, Link(), channel=channel, carrier=carrier)
-        mirror.check(call, head.fields, parameters=parameters)
+        call = admit(request, Link(), channel=channel, carrier=carrier, extra=kernel.extra_methods)
+        mirror.check(call, head.fields, parameters=kernel.header_parameters)
     except Refusal as exc:
         refusal = _mismatch_first(exc, carrier.version)
         return _no(carrier.http.status.get(refusal.code, 200), refusal, id_=request.id)

@@ -28,7 +28,7 @@ _canonical: Final = msgspec.json.Encoder(order="deterministic").encode
 _read: Final = msgspec.json.Decoder(Record).decode
 
 
-def binding(method: str, params: Any, principal: str | None) -> bytes:
+def binding(method: str, params: Any, *, principal: str | None) -> bytes:
     """What a state is good for: this method, this subject, these arguments, this caller."""
     subject = getattr(params, "name", None) or getattr(params, "uri", None)
     arguments = getattr(params, "arguments", UNSET)
@@ -43,7 +43,7 @@ class Journal:
 
     __slots__ = ("_bound", "_keys", "record")
 
-    def __init__(self, keys: Keys, bound: bytes, record: Record) -> None:
+    def __init__(self, keys: Keys, bound: bytes, *, record: Record) -> None:
         self._keys = keys
         self._bound = bound
         self.record = record
@@ -66,7 +66,7 @@ class Journal:
             ) from None
         if now > record.expires:
             raise Refusal(-32602, "Invalid params: requestState is past its time; call again without it")
-        return Journal(keys, bound, record)
+        return Journal(keys, bound, record=record)
 
     def sealed(self, *, expires: float) -> str:
         """The state to give out at the end of this round.

@@ -52,5 +52,6 @@ def without_nulls(value: Any) -> Any:
             if member is not None or name == "structuredContent"
         }
     if isinstance(value, list):
-        return [without_nulls(item) for item in cast("list[Any]", value)]
+        items: list[Any] = value
+        return [without_nulls(item) for item in items]
     return value

@@ -147,4 +147,4 @@ def _equal(said: str, value: Any) -> bool:
         return said == ("true" if value else "false")
     if isinstance(value, int | float):
         return _NUMBER.fullmatch(said) is not None and Decimal(said) == value
-    return said == value
+    return bool(said == value)

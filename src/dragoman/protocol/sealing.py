@@ -64,7 +64,8 @@ class Keys:
         """`plain`, encrypted and authenticated together with `bound`, which is needed again to open it."""
         id_, key = self._ring(purpose)[0]
         nonce = token_bytes(_NONCE)
-        return id_ + nonce + _cipher()(key).encrypt(nonce, plain, bound)
+        text: bytes = _cipher()(key).encrypt(nonce, plain, bound)
+        return id_ + nonce + text
 
     def open(self, sealed: bytes, *, purpose: str, bound: bytes = b"") -> bytes:
         """What was sealed for this purpose and with this `bound`.
@@ -78,9 +79,10 @@ class Keys:
         for known, key in self._ring(purpose):
             if known == id_:
                 try:
-                    return _cipher()(key).decrypt(nonce, text, bound)
+                    plain: bytes = _cipher()(key).decrypt(nonce, text, bound)
                 except Exception:  # noqa: BLE001  # the library's InvalidTag, without loading it to name it
                     break
+                return plain
         raise BrokenSeal("changed, made for another use, or sealed with another secret")
 
     def seal_text(self, plain: bytes, *, purpose: str, bound: bytes = b"") -> str:

@@ -41,9 +41,9 @@ class Rounds:
             Refusal: -32602 for a state that is not this call's.
         """
         params = call.params
-        bound = binding(call.method.name, params, call.principal)
+        bound = binding(call.method.name, params, principal=call.principal)
         if params.request_state is UNSET:
-            journal = Journal(self._keys, bound, Record(expires=0.0, round=0))
+            journal = Journal(self._keys, bound, record=Record(expires=0.0, round=0))
         else:
             journal = Journal.opened(params.request_state, self._keys, bound=bound, now=time.time())
         if params.input_responses is not UNSET:
@@ -57,8 +57,8 @@ class Rounds:
             return await self._inline(call, result, handle=handle)
         journal = call.journal
         if journal is None:
-            bound = binding(call.method.name, call.params, call.principal)
-            journal = Journal(self._keys, bound, call.scratch or Record(expires=0.0, round=0))
+            bound = binding(call.method.name, call.params, principal=call.principal)
+            journal = Journal(self._keys, bound, record=call.scratch or Record(expires=0.0, round=0))
         if result.input_requests is not UNSET:
             for request in result.input_requests.values():
                 need(call, request)

@@ -159,7 +159,7 @@ class HttpApp:
             decode(body, self._limits),
             sessions=self.sessions,
             channel=exchange,
-            parameters=self.kernel.header_parameters,
+            kernel=self.kernel,
         )
         if isinstance(plan, Serve):
             if plan.seat is None and not plan.opens:

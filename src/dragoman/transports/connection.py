@@ -294,7 +294,7 @@ class ServerConnection:
 async def answer_request(kernel: Kernel, request: Request, *, link: Link, channel: Any) -> bytes:
     """The encoded answer to one request: its result, or the error that says why there is none."""
     try:
-        call = admit(request, link, channel=channel)
+        call = admit(request, link, channel=channel, extra=kernel.extra_methods)
         return encode_result(request.id, await kernel.handle(call))
     except Refusal as exc:
         return refusal(request.id, exc)
