@@ -52,6 +52,6 @@ def without_nulls(value: Any) -> Any:
             if member is not None or name == "structuredContent"
         }
     if isinstance(value, list):
-        items: list[Any] = value
+        items = cast("list[Any]", value)  # type: ignore[redundant-cast]  # the other checker sees a list of unknowns
         return [without_nulls(item) for item in items]
     return value
