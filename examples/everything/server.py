@@ -14,27 +14,11 @@ import asyncio
 import sys
 from typing import Annotated, Any
 
-from msgspec import UNSET, Meta
+import asking
+from msgspec import Meta
 
-from dragoman import (
-    Audio,
-    Context,
-    EmbeddedResource,
-    Image,
-    InputRequiredResult,
-    Server,
-    TextContent,
-    ToolError,
-)
-from dragoman.model import (
-    CreateMessageParams,
-    CreateMessageRequest,
-    ElicitFormParams,
-    ElicitRequest,
-    InputRequest,
-    SamplingMessage,
-    TextResourceContents,
-)
+from dragoman import Audio, Context, EmbeddedResource, Image, Server, TextContent, ToolError
+from dragoman.model import TextResourceContents
 
 server = Server(
     "everything",
@@ -135,40 +119,7 @@ async def test_logging_tool(ctx: Context) -> str:
 
 # What a call can ask of the client -------------------------------------------------------------------
 
-
-@server.tool
-def test_missing_capability(ctx: Context) -> str:
-    """Needs a client that can sample; refuses every other."""
-    ctx.require("sampling")
-    return "The client declared sampling"
-
-
-@server.tool
-def test_streaming_elicitation(ctx: Context) -> InputRequiredResult:
-    """Always ends with a question to the person, whatever was answered before."""
-    ctx.require("elicitation")
-    return InputRequiredResult(input_requests={"user_name": ask_name()})
-
-
-@server.tool
-def test_input_required_result_capabilities(ctx: Context) -> InputRequiredResult:
-    """Asks for what this client can give, and for nothing else."""
-    able: dict[str, InputRequest] = {}
-    if ctx.client_capabilities.elicitation is not UNSET:
-        able["user_name"] = ask_name()
-    if ctx.client_capabilities.sampling is not UNSET:
-        able["capital_question"] = ask_model("What is the capital of France?")
-    return InputRequiredResult(input_requests=able)
-
-
-def ask_name() -> ElicitRequest:
-    schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
-    return ElicitRequest(params=ElicitFormParams(message="What is your name?", requested_schema=schema))
-
-
-def ask_model(question: str) -> CreateMessageRequest:
-    message = SamplingMessage(role="user", content=TextContent(text=question))
-    return CreateMessageRequest(params=CreateMessageParams(messages=[message], max_tokens=100))
+asking.add_to(server)
 
 
 # What a list can say ---------------------------------------------------------------------------------
