@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
-from inspect import isawaitable, iscoroutinefunction
 from typing import Any, Literal, TypedDict, cast
 
 import msgspec
@@ -24,13 +20,10 @@ from dragoman.schema.parameters import HeaderParameter, header_parameters
 from dragoman.schema.signature import Signature, reflect
 from dragoman.schema.validate import Validator
 from dragoman.server.context import Context
+from dragoman.server.function import Function, Invoke, invoker, refusal, tell
 from dragoman.server.results import MEDIA, Results
 
 log = logging.getLogger("dragoman.server")
-
-# Plain functions run here, so that a slow one stalls neither the loop nor a ping.
-_threads: list[ThreadPoolExecutor] = []
-THREADS = 64
 
 
 class ToolOptions(TypedDict, total=False):
@@ -55,8 +48,6 @@ class ToolOptions(TypedDict, total=False):
     output_schema: Mapping[str, Any] | Literal[False]
 
 
-Function = Callable[..., Any]
-Invoke = Callable[[dict[str, Any]], Awaitable[Any]]
 Decode = Callable[[bytes | msgspec.Raw], dict[str, Any]]
 
 
@@ -89,7 +80,7 @@ class Tool:
             arguments = self.decode(b"{}" if raw is UNSET else raw)
         except ArgumentError as exc:
             if self.protocol_errors:
-                raise _protocol_error(exc) from None
+                raise refusal(exc) from None
             return failed(str(exc))
         if self.signature.context is not None:
             arguments[self.signature.context] = Context(call)
@@ -127,26 +118,6 @@ def failed(text: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(text=text)], is_error=True)
 
 
-def tell(exc: Exception) -> str:
-    """The exception's own message; its kind where it has none or the message is a bare key."""
-    text = str(exc)
-    if not text:
-        return type(exc).__name__
-    return f"{type(exc).__name__}: {text}" if isinstance(exc, LookupError) else text
-
-
-def _protocol_error(exc: ArgumentError) -> Refusal:
-    first = exc.faults[0]
-    data = {"field": first.field, "expected": first.expected, "received": first.received}
-    if len(exc.faults) > 1:
-        data["faults"] = [_fault(fault) for fault in exc.faults]  # type: ignore[assignment]  # a list beside the strings
-    return Refusal(-32602, str(exc), data)
-
-
-def _fault(fault: Fault) -> dict[str, str]:
-    return {"field": fault.field, "expected": fault.expected, "received": fault.received}
-
-
 def build(function: Function, options: ToolOptions, *, protocol_errors: bool = False) -> Tool:
     """Reflect on `function` once and make a tool of it.
 
@@ -178,7 +149,7 @@ def build(function: Function, options: ToolOptions, *, protocol_errors: bool = F
         entry=entry,
         signature=signature,
         results=results,
-        invoke=_invoker(signature.function, inline=options.get("inline", False)),
+        invoke=invoker(signature.function, inline=options.get("inline", False)),
         decode=decode,
         headers=header_parameters(input_schema),
         timeout=options.get("timeout"),
@@ -211,27 +182,3 @@ def _checked(validator: Validator, name: str) -> Decode:
         return cast("dict[str, Any]", value)
 
     return decode
-
-
-def _invoker(function: Function, *, inline: bool) -> Invoke:
-    if iscoroutinefunction(function) or iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004  # the method is what is looked at
-        return lambda arguments: function(**arguments)
-    return partial(_call_inline if inline else _call_in_thread, function)
-
-
-async def _call_inline(function: Function, arguments: dict[str, Any]) -> Any:
-    value = function(**arguments)
-    return await value if isawaitable(value) else value
-
-
-async def _call_in_thread(function: Function, arguments: dict[str, Any]) -> Any:
-    context = contextvars.copy_context()
-    work = partial(context.run, partial(function, **arguments))
-    value = await asyncio.get_running_loop().run_in_executor(_pool(), work)
-    return await value if isawaitable(value) else value
-
-
-def _pool() -> ThreadPoolExecutor:
-    if not _threads:
-        _threads.append(ThreadPoolExecutor(THREADS, thread_name_prefix="dragoman-tool"))
-    return _threads[0]

@@ -1,0 +1,71 @@
+"""A handler's function: called on the loop or in a thread, with the arguments that a client sent.
+
+What tools, prompts, resources and completions have in common. It refuses to know what comes of the
+value.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from inspect import isawaitable, iscoroutinefunction
+from typing import Any
+
+from dragoman.errors import Refusal
+from dragoman.schema.errors import ArgumentError, Fault
+
+# Plain functions run here, so that a slow one stalls neither the loop nor a ping.
+_threads: list[ThreadPoolExecutor] = []
+THREADS = 64
+
+Function = Callable[..., Any]
+Invoke = Callable[[dict[str, Any]], Awaitable[Any]]
+
+
+def tell(exc: Exception) -> str:
+    """The exception's own message; its kind where it has none or the message is a bare key."""
+    text = str(exc)
+    if not text:
+        return type(exc).__name__
+    return f"{type(exc).__name__}: {text}" if isinstance(exc, LookupError) else text
+
+
+def refusal(exc: ArgumentError) -> Refusal:
+    """-32602 for arguments that do not fit, with `data: {field, expected, received}`."""
+    first = exc.faults[0]
+    data = {"field": first.field, "expected": first.expected, "received": first.received}
+    if len(exc.faults) > 1:
+        data["faults"] = [_fault(fault) for fault in exc.faults]  # type: ignore[assignment]  # a list beside the strings
+    return Refusal(-32602, str(exc), data)
+
+
+def _fault(fault: Fault) -> dict[str, str]:
+    return {"field": fault.field, "expected": fault.expected, "received": fault.received}
+
+
+def invoker(function: Function, *, inline: bool = False) -> Invoke:
+    """How `function` is called: awaited, in a worker thread, or (`inline`) on the event loop."""
+    if iscoroutinefunction(function) or iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004  # the method is what is looked at
+        return lambda arguments: function(**arguments)
+    return partial(_call_inline if inline else _call_in_thread, function)
+
+
+async def _call_inline(function: Function, arguments: dict[str, Any]) -> Any:
+    value = function(**arguments)
+    return await value if isawaitable(value) else value
+
+
+async def _call_in_thread(function: Function, arguments: dict[str, Any]) -> Any:
+    context = contextvars.copy_context()
+    work = partial(context.run, partial(function, **arguments))
+    value = await asyncio.get_running_loop().run_in_executor(_pool(), work)
+    return await value if isawaitable(value) else value
+
+
+def _pool() -> ThreadPoolExecutor:
+    if not _threads:
+        _threads.append(ThreadPoolExecutor(THREADS, thread_name_prefix="dragoman-tool"))
+    return _threads[0]
