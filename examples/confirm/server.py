@@ -2,9 +2,9 @@
 
     dragoman run examples/confirm/server.py
 
-Where the revision lets a server ask, the question is a request to the client in the middle of the call. Where
-it does not, the call ends with the question and is made again with the answer; the handler is entered anew, and
-the step that moves the money is done once all the same.
+Where the revision lets a server ask, the question is a request to the client in the middle of the call.
+Where it does not, the call ends with the question and is made again with the answer; the handler is entered
+anew, and the step that moves the money is done once all the same.
 """
 
 from __future__ import annotations
