@@ -14,7 +14,7 @@ import asyncio
 import sys
 from typing import Annotated, Any
 
-import asking
+import asking  # type: ignore[import-not-found]  # it lies beside this file
 from msgspec import Meta
 
 from dragoman import Audio, Context, EmbeddedResource, Image, Server, TextContent, ToolError

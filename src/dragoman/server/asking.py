@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from inspect import isawaitable
 from os import urandom
-from typing import Any, Final, Generic, Literal, TypedDict, TypeVar, Unpack, cast
+from typing import Any, Final, Generic, Literal, TypedDict, TypeVar, Unpack, cast, overload
 
 import msgspec
 from msgspec import UNSET
@@ -101,9 +101,19 @@ class Asks:
         self._asked += 1
         return f"q{self._asked}"
 
+    @overload
     async def elicit(
-        self, message: str, form: type[T] | Form[T] | Mapping[str, Any], *, key: str | None = None
-    ) -> Elicited[T]:
+        self, message: str, form: Mapping[str, Any], *, key: str | None = None
+    ) -> Elicited[dict[str, Any]]: ...
+
+    @overload
+    async def elicit(
+        self, message: str, form: type[T] | Form[T], *, key: str | None = None
+    ) -> Elicited[T]: ...
+
+    async def elicit(
+        self, message: str, form: type[Any] | Form[Any] | Mapping[str, Any], *, key: str | None = None
+    ) -> Elicited[Any]:
         """Ask the person at the client to fill in a form.
 
         `form` is a class with simple fields, one simple type, a `Form`, or a schema. An answer that
@@ -114,7 +124,7 @@ class Asks:
             Refusal: -32021, the client cannot be asked this.
             ToolError: the same on a revision that has no such error.
         """
-        wanted = form if isinstance(form, Form) else Form[T](form)
+        wanted: Form[Any] = form if isinstance(form, Form) else Form(form)
         params = ElicitFormParams(message=message, requested_schema=wanted.schema)
         request = ElicitRequest(params=params)
         name = self._key(key)
