@@ -1,0 +1,132 @@
+"""The page docs/interop.md, made from the tables of the tests: python -m tests.interop.page writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from tests.interop.roster import (
+    CLIENT_ROWS,
+    CLIENTS,
+    OLDER,
+    OLDER_ROWS,
+    REFUSED_ROWS,
+    SERVER_ROWS,
+    SERVERS,
+    version,
+)
+from tests.needs import ROOT
+
+PAGE = ROOT / "docs" / "interop.md"
+
+TEXT = """\
+# Interoperability
+
+What came of it when this package and those of other projects talked to each other, each as its registry has
+it. The tables are written by `python -m tests.interop.page`, from the rows that `tests/interop` holds
+against what happens; a test compares this page with them. `make test T=tests/interop` runs it all.
+
+Every frame in both directions is checked against the official schema of the revision it was spoken in.
+Those of this package have to be exactly that, without a member that only other revisions have; no frame of
+a peer breaks its schema either.
+
+## The client at servers of others
+
+Each row is one connection: find out what the server speaks, list its tools, call one and read its answer,
+have a call fail, have one refused for its arguments, call a tool that is not there, follow progress, cancel
+a call that runs, `ping`, and leave.
+
+{servers}
+
+* **Opened** is `protocol=` of the client, **spoken** what was agreed on.
+* **Bad arguments**, **unknown tool**: what the server answers. `isError` is a result with a text for the
+  model, a number the code of an error. For an unknown tool the specification has -32602.
+* **Cancelled**: *stopped* if the server's function was, by its own account; *told* where it gives none.
+* **Left**: how it ended after `close()`. A process ends with status 0 and leaves no process behind; a
+  session is deleted; without a session there is nothing to end.
+
+{older} can be asked for with `protocol=`. These agree and work: {older_peers}.
+
+Asked for 2026-07-28 and nothing else, these end in an error that says what to do: {refused_peers}.
+
+## Clients of others at the server
+
+Each client lists the tools, calls one with a simple and one with a structured result, reads a picture, an
+error of a tool and one of bad arguments (`isError`), gets -32602 for an unknown tool, hears all progress in
+its order, and its cancellation stops the function.
+
+{clients}
+
+The TypeScript SDKs lose progress that they read together with the answer: they forget who listens when the
+answer is read, and hand notifications on after that. It is on the wire and in its order; but of a tool that
+reports its last step right before it returns, these clients may not see that step.
+"""
+
+
+def page() -> str:
+    servers = table(
+        ["server", "transport", "opened", "spoken", "bad arguments", "unknown tool", "cancelled", "left"],
+        (
+            [
+                named(SERVERS[row.peer].package, SERVERS[row.peer].venv),
+                SHOWN[row.transport],
+                row.protocol,
+                row.revision,
+                code(row.refused),
+                code(row.unknown),
+                {"sent": "told"}.get(row.cancelled, row.cancelled),
+                row.end,
+            ]
+            for row in SERVER_ROWS
+        ),
+    )
+    clients = table(
+        ["client", "mode", "transport", "spoken", "left"],
+        (
+            [
+                named(CLIENTS[row.peer].package, CLIENTS[row.peer].venv),
+                CLIENTS[row.peer].shown,
+                SHOWN[row.transport],
+                row.revision,
+                row.end,
+            ]
+            for row in CLIENT_ROWS
+        ),
+    )
+    older_peers = [f"{name(peer)} over {SHOWN[transport]}" for peer, transport in OLDER_ROWS]
+    refused = dict.fromkeys(name(peer) for peer, *_ in REFUSED_ROWS)
+    return TEXT.format(
+        servers=servers,
+        clients=clients,
+        older=words(OLDER),
+        older_peers="; ".join(older_peers),
+        refused_peers="; ".join(refused),
+    )
+
+
+SHOWN = {"stdio": "stdio", "http": "HTTP"}
+
+
+def name(peer: str) -> str:
+    return named(SERVERS[peer].package, SERVERS[peer].venv)
+
+
+def named(package: str, venv: str) -> str:
+    return f"{package} {version(package, venv)}"
+
+
+def code(answer: str) -> str:
+    return answer if answer.startswith("-") else f"`{answer}`"
+
+
+def words(parts: Iterable[str]) -> str:
+    *most, last = parts
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

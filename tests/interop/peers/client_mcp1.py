@@ -1,0 +1,98 @@
+"""The official Python client 1: python client_mcp1.py URL|COMMAND... ; prints one JSON line.
+
+It has no way to cancel a call but to send the notification by hand, as its users do.
+"""
+
+import asyncio
+import json
+import sys
+
+import anyio
+from mcp import ClientSession, McpError, StdioServerParameters, stdio_client, types
+from mcp.client.streamable_http import streamable_http_client
+
+TARGET = sys.argv[1:]
+
+
+async def code(work):
+    try:
+        result = await work
+    except McpError as exc:
+        return str(exc.error.code)
+    return "isError" if result.isError else "no error"
+
+
+async def cancelled(session):
+    """Start a call that never ends, take it back, and ask how many were stopped."""
+    async with anyio.create_task_group() as group:
+
+        async def began(*_):
+            wanted = types.CancelledNotificationParams(requestId=session._request_id - 1, reason="enough")
+            await session.send_notification(
+                types.ClientNotification(types.CancelledNotification(params=wanted))
+            )
+            group.cancel_scope.cancel()
+
+        async def wait():
+            await session.call_tool("wait", {}, progress_callback=began)
+
+        group.start_soon(wait)
+    for _ in range(250):
+        stopped = (await session.call_tool("waits_stopped", {})).content[0].text
+        if stopped != "0":
+            return stopped
+        await anyio.sleep(0.02)
+    return "0"
+
+
+async def watched(session):
+    """A call that ends when its last step was heard of."""
+    seen, results, last = [], [], anyio.Event()
+
+    async def step(progress, total, message):
+        seen.append([progress, total, message])
+        if progress == total:
+            last.set()
+
+    async def steps():
+        results.append(await session.call_tool("steps", {"count": 3}, progress_callback=step))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(steps)
+        await last.wait()
+        await session.call_tool("heard", {})
+    return seen, results[0]
+
+
+async def main():
+    if TARGET[0].startswith("http"):
+        transport = streamable_http_client(TARGET[0])
+    else:
+        transport = stdio_client(StdioServerParameters(command=TARGET[0], args=TARGET[1:]))
+    async with transport as streams, ClientSession(streams[0], streams[1]) as session:
+        hello = await session.initialize()
+        tools = (await session.list_tools()).tools
+        added = await session.call_tool("add", {"a": 2, "b": 3})
+        order = await session.call_tool("order", {"order_id": "A-1042"})
+        picture = await session.call_tool("picture", {})
+        failed = await session.call_tool("fail", {})
+        seen, done = await watched(session)
+        found = {
+            "revision": hello.protocolVersion,
+            "server": hello.serverInfo.name,
+            "instructions": hello.instructions,
+            "tools": sorted(tool.name for tool in tools),
+            "text": added.content[0].text,
+            "structured": [added.structuredContent, order.structuredContent],
+            "content": [block.type for block in picture.content],
+            "failed": [failed.isError, failed.content[0].text],
+            "refused": await code(session.call_tool("order", {"order_id": "1042"})),
+            "unknown": await code(session.call_tool("no_such_tool", {})),
+            "progress": seen,
+            "done": done.content[0].text,
+            "stopped": await cancelled(session),
+        }
+    print(json.dumps(found))
+
+
+asyncio.run(main())

@@ -1,0 +1,87 @@
+// The TypeScript SDK 2 as a server: node server.mjs MODULES stdio|http
+// MODULES is the node_modules folder. Over HTTP it prints its port, and a line on stderr for each response.
+import { randomUUID } from "node:crypto";
+import { createServer } from "node:http";
+import { createRequire } from "node:module";
+import { pathToFileURL } from "node:url";
+
+const [modules, transport] = process.argv.slice(2);
+const locate = createRequire(modules + "/");
+const load = (name) => import(pathToFileURL(locate.resolve(name)).href);
+
+const { McpServer, createMcpHandler } = await load("@modelcontextprotocol/server");
+const z = await load("zod/v4");
+
+let stopped = 0;
+const text = (value) => ({ content: [{ type: "text", text: value }] });
+
+function build() {
+  const server = new McpServer({ name: "peer", version: "1.0.0" }, { capabilities: { tools: {} } });
+  server.registerTool(
+    "add",
+    {
+      description: "Add two integers.",
+      inputSchema: z.object({ a: z.int(), b: z.int() }),
+      outputSchema: z.object({ result: z.int() }),
+    },
+    async ({ a, b }) => ({ ...text(String(a + b)), structuredContent: { result: a + b } }),
+  );
+  server.registerTool("fail", { description: "Always fails.", inputSchema: z.object({}) }, async () => {
+    throw new Error("nothing works today");
+  });
+  const tell = (ctx, progress, total) => {
+    const progressToken = ctx.mcpReq._meta?.progressToken;
+    if (progressToken === undefined) return undefined;
+    return ctx.mcpReq.notify({ method: "notifications/progress", params: { progressToken, progress, total } });
+  };
+  server.registerTool(
+    "steps",
+    { description: "Report progress, then end.", inputSchema: z.object({ count: z.int() }) },
+    async ({ count }, ctx) => {
+      for (let step = 1; step <= count; step++) await tell(ctx, step, count);
+      return text("done");
+    },
+  );
+  server.registerTool(
+    "wait",
+    { description: "Say that it began, and never end.", inputSchema: z.object({}) },
+    async (_, ctx) => {
+      await tell(ctx, 0, 1);
+      await new Promise((resolve) => ctx.mcpReq.signal.addEventListener("abort", resolve, { once: true }));
+      stopped += 1;
+      return text("never");
+    },
+  );
+  server.registerTool(
+    "waits_stopped",
+    { description: "How many calls of wait were cancelled.", inputSchema: z.object({}) },
+    async () => text(String(stopped)),
+  );
+  return server;
+}
+
+if (transport === "stdio") {
+  const { serveStdio } = await load("@modelcontextprotocol/server/stdio");
+  void serveStdio(build);
+} else {
+  const { NodeStreamableHTTPServerTransport, toNodeHandler } = await load("@modelcontextprotocol/node");
+  const stateless = toNodeHandler(createMcpHandler(build, { legacy: "reject" }));
+  const sessions = new Map();
+  const http = createServer(async (request, response) => {
+    const begin = response.writeHead.bind(response);
+    response.writeHead = (status, ...rest) => {
+      console.error(request.method, status);
+      return begin(status, ...rest);
+    };
+    if (request.headers["mcp-protocol-version"] === "2026-07-28") return stateless(request, response);
+    const known = sessions.get(request.headers["mcp-session-id"]);
+    if (known) return known.handleRequest(request, response);
+    const opened = new NodeStreamableHTTPServerTransport({
+      sessionIdGenerator: () => randomUUID(),
+      onsessioninitialized: (id) => sessions.set(id, opened),
+    });
+    await build().connect(opened);
+    return opened.handleRequest(request, response);
+  });
+  http.listen(0, "127.0.0.1", () => console.log("port", http.address().port));
+}

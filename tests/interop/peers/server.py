@@ -1,0 +1,97 @@
+"""One server for three Python packages: python server.py mcp2|mcp1|fastmcp4 stdio|http
+
+Runs in the peer's own environment and knows nothing of the package under test. Over HTTP it prints its
+port on stdout, and a line on stderr for each request that it answered.
+"""
+
+import asyncio
+import socket
+import sys
+
+KIND, TRANSPORT = sys.argv[1:]
+
+if KIND == "mcp2":
+    from mcp.server.mcpserver import Context
+    from mcp.server.mcpserver import MCPServer as Server
+elif KIND == "mcp1":
+    from mcp.server.fastmcp import Context
+    from mcp.server.fastmcp import FastMCP as Server
+else:
+    from fastmcp import Context
+    from fastmcp import FastMCP as Server
+
+server = Server("peer")
+stopped = 0
+
+
+@server.tool()
+def add(a: int, b: int) -> int:
+    """Add two integers."""
+    return a + b
+
+
+@server.tool()
+async def fail() -> str:
+    """Always fails."""
+    raise ValueError("nothing works today")
+
+
+@server.tool()
+async def steps(count: int, ctx: Context) -> str:
+    """Report progress, then end."""
+    for step in range(count):
+        await ctx.report_progress(step + 1, count)
+    return "done"
+
+
+@server.tool()
+async def wait(ctx: Context) -> str:
+    """Say that it began, and never end."""
+    global stopped
+    await ctx.report_progress(0, 1)
+    try:
+        await asyncio.Event().wait()
+    except asyncio.CancelledError:
+        stopped += 1
+        raise
+    return "never"
+
+
+@server.tool()
+async def waits_stopped() -> int:
+    """How many calls of `wait` were cancelled."""
+    return stopped
+
+
+def told(app):
+    """The app, with a line on stderr for each response that begins."""
+
+    async def outer(scope, receive, send):
+        async def noted(message):
+            if message["type"] == "http.response.start":
+                print(scope["method"], message["status"], file=sys.stderr, flush=True)
+            await send(message)
+
+        await app(scope, receive, noted if scope["type"] == "http" else send)
+
+    return outer
+
+
+def serve_http():
+    import uvicorn
+
+    app = server.http_app(path="/mcp") if KIND == "fastmcp4" else server.streamable_http_app()
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(64)
+        print("port", listener.getsockname()[1], flush=True)
+        config = uvicorn.Config(told(app), log_level="warning", access_log=False, timeout_graceful_shutdown=1)
+        asyncio.run(uvicorn.Server(config).serve(sockets=[listener]))
+
+
+if TRANSPORT == "http":
+    serve_http()
+elif KIND == "fastmcp4":
+    server.run(show_banner=False, log_level="warning")
+else:
+    server.run("stdio")

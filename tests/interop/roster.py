@@ -1,0 +1,327 @@
+"""The peers, how they are started, what they are asked, and what comes of it.
+
+The tests hold what happens against these tables, and the page of the documentation is written from them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from tests import needs
+
+HERE = Path(__file__).parent
+NEWEST, HANDSHAKE = "2026-07-28", "2025-11-25"
+
+Transport = Literal["stdio", "http"]
+Call = tuple[str, Mapping[str, Any]]
+
+
+# --- servers of others ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What is asked of a server. `good` with the text it answers; `long` tells that it began by progress,
+    unless `started` is `sent`; `counter` says how many calls of `long` were stopped.
+    """
+
+    tools: int
+    good: Call
+    text: str
+    refused: Call
+    fails: Call | None = None
+    progress: tuple[Call, list[float]] | None = None
+    long: Call
+    started: Literal["progress", "sent"] = "progress"
+    counter: str | None = None
+
+
+@dataclass(frozen=True)
+class ServerRow:
+    """What comes of one server, transport and way of opening. An error is its code or `isError`."""
+
+    peer: str
+    transport: Transport
+    protocol: str
+    revision: str
+    refused: str = "isError"
+    unknown: str = "isError"
+    cancelled: str = "stopped"
+    end: str = "exit 0"
+
+    @property
+    def id(self) -> str:
+        return f"{self.peer}-{self.transport}-{self.protocol}"
+
+
+SCRIPTED = Plan(
+    tools=5,
+    good=("add", {"a": 2, "b": 3}),
+    text="5",
+    refused=("add", {"a": "two", "b": 3}),
+    fails=("fail", {}),
+    progress=(("steps", {"count": 3}), [1, 2, 3]),
+    long=("wait", {}),
+    counter="waits_stopped",
+)
+EVERYTHING = Plan(
+    tools=13,
+    good=("get-sum", {"a": 2, "b": 3}),
+    text="The sum of 2 and 3 is 5.",
+    refused=("get-sum", {"a": "two", "b": 3}),
+    progress=(("trigger-long-running-operation", {"duration": 0.3, "steps": 3}), [1, 2, 3]),
+    long=("trigger-long-running-operation", {"duration": 1, "steps": 10}),
+)
+FILESYSTEM = Plan(
+    tools=14,
+    good=("read_text_file", {"path": "{folder}/hello.txt"}),
+    text="안녕하세요\n",
+    refused=("read_text_file", {"path": 7}),
+    fails=("read_text_file", {"path": "/proc/version"}),
+    long=("directory_tree", {"path": "{folder}"}),
+    started="sent",
+)
+TIME = Plan(
+    tools=2,
+    good=("convert_time", {"source_timezone": "Asia/Seoul", "time": "12:00", "target_timezone": "UTC"}),
+    text='"time_difference": "-9.0h"',
+    refused=("convert_time", {"source_timezone": 7}),
+    fails=("get_current_time", {"timezone": "Nowhere/At_All"}),
+    long=("get_current_time", {"timezone": "UTC"}),
+    started="sent",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerPeer:
+    """A server of others. `ready` begins the line in which one says where it listens."""
+
+    package: str
+    venv: str = ""  # none: npm
+    plan: Plan = SCRIPTED
+    ready: str = "^port"
+    port_option: str | None = None
+
+    def command(self, transport: Transport, folder: Path) -> list[str]:
+        """What to run; `folder` has a file hello.txt."""
+        raise AssertionError(f"{self.package} has no command line")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PythonServer(ServerPeer):
+    def command(self, transport: Transport, folder: Path) -> list[str]:
+        return [needs.peer_python(self.venv), str(HERE / "peers" / "server.py"), self.venv, transport]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TypeScriptServer(ServerPeer):
+    def command(self, transport: Transport, folder: Path) -> list[str]:
+        return [needs.node(), str(HERE / "peers" / "server.mjs"), str(needs.npm_modules()), transport]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NpmServer(ServerPeer):
+    """A program of the registry as it is. `arguments` by transport."""
+
+    arguments: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def command(self, transport: Transport, folder: Path) -> list[str]:
+        program = needs.npm_package(self.package) / "dist" / "index.js"
+        return [
+            needs.node(),
+            str(program),
+            *(word.format(folder=folder) for word in self.arguments[transport]),
+        ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PythonProgram(ServerPeer):
+    def command(self, transport: Transport, folder: Path) -> list[str]:
+        return [str(Path(needs.peer_python(self.venv)).with_name(self.package))]
+
+
+SERVERS: dict[str, ServerPeer] = {
+    "everything": NpmServer(
+        package="@modelcontextprotocol/server-everything",
+        plan=EVERYTHING,
+        arguments={"stdio": ["stdio"], "http": ["streamableHttp"]},
+        ready="listening on port",
+        port_option="PORT",
+    ),
+    "filesystem": NpmServer(
+        package="@modelcontextprotocol/server-filesystem", plan=FILESYSTEM, arguments={"stdio": ["{folder}"]}
+    ),
+    "time": PythonProgram(package="mcp-server-time", venv="servers", plan=TIME),
+    "mcp2": PythonServer(package="mcp", venv="mcp2"),
+    "mcp1": PythonServer(package="mcp", venv="mcp1"),
+    "fastmcp4": PythonServer(package="fastmcp", venv="fastmcp4"),
+    "typescript": TypeScriptServer(package="@modelcontextprotocol/server"),
+}
+
+SERVER_ROWS = [
+    ServerRow("everything", "stdio", "auto", HANDSHAKE, cancelled="sent"),
+    ServerRow("everything", "http", "auto", HANDSHAKE, cancelled="sent", end="session deleted"),
+    ServerRow("filesystem", "stdio", "auto", HANDSHAKE, cancelled="sent"),
+    ServerRow("time", "stdio", "auto", NEWEST, unknown="-32602", cancelled="sent"),
+    ServerRow("time", "stdio", HANDSHAKE, HANDSHAKE, unknown="-32602", cancelled="sent"),
+    *(
+        ServerRow(peer, transport, protocol, revision, end=end, unknown=unknown)
+        for peer, newest in [("mcp2", True), ("mcp1", False), ("fastmcp4", True), ("typescript", True)]
+        for transport in ("stdio", "http")
+        for protocol, revision in [("auto", NEWEST if newest else HANDSHAKE), (HANDSHAKE, HANDSHAKE)]
+        for unknown in ["-32602" if peer == "typescript" else "isError"]
+        for end in [
+            "exit 0"
+            if transport == "stdio"
+            else "nothing to end"
+            if revision == NEWEST
+            else "session deleted"
+        ]
+        if newest or protocol == "auto"
+    ),
+]
+
+# Servers that know handshakes only, asked for the newest revision and nothing else: the error. A status
+# without an answer to the request is told as it is.
+REFUSED_ROWS: list[tuple[str, Transport, str]] = [
+    ("everything", "stdio", "NegotiationError"),
+    ("everything", "http", "NegotiationError"),
+    ("filesystem", "stdio", "NegotiationError"),
+    ("mcp1", "stdio", "NegotiationError"),
+    ("mcp1", "http", "HttpError"),
+]
+
+# Servers that are asked for each older revision, and agree.
+OLDER = ("2024-11-05", "2025-03-26", "2025-06-18")
+OLDER_ROWS: list[tuple[str, Transport]] = [("everything", "stdio"), ("everything", "http"), ("mcp2", "http")]
+
+
+# --- clients of others ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ClientRow:
+    """What comes of one client of others at our server. `end` is what it says when it leaves."""
+
+    peer: str
+    transport: Transport
+    revision: str
+    cancelled: str = "stopped"
+    end: str = "exit 0"
+
+    @property
+    def id(self) -> str:
+        return f"{self.peer}-{self.transport}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClientPeer:
+    """A client of others, in one of its ways to open a connection, by the methods in `opens`. `words` go
+    before the target.
+    """
+
+    package: str
+    shown: str
+    opens: Sequence[str]
+    venv: str = ""
+    script: str
+    words: Sequence[str] = ()
+
+    @property
+    def asks(self) -> bool:
+        """Whether it asks the server who it is."""
+        return bool(self.opens)
+
+    def command(self, target: Sequence[str]) -> list[str]:
+        script = str(HERE / "peers" / self.script)
+        if self.venv:
+            return [needs.peer_python(self.venv), script, *self.words, *target]
+        return [needs.node(), script, str(needs.npm_modules()), *self.words, *target]
+
+
+CLIENTS: dict[str, ClientPeer] = {
+    "mcp2-auto": ClientPeer(
+        package="mcp",
+        shown='`mode="auto"`',
+        opens=["server/discover"],
+        venv="mcp2",
+        script="client_mcp2.py",
+        words=["auto"],
+    ),
+    "mcp2-legacy": ClientPeer(
+        package="mcp",
+        shown='`mode="legacy"`',
+        opens=["initialize"],
+        venv="mcp2",
+        script="client_mcp2.py",
+        words=["legacy"],
+    ),
+    "mcp2-pinned": ClientPeer(
+        package="mcp",
+        shown=f'`mode="{NEWEST}"`',
+        opens=[],
+        venv="mcp2",
+        script="client_mcp2.py",
+        words=[NEWEST],
+    ),
+    "mcp1": ClientPeer(package="mcp", shown="", opens=["initialize"], venv="mcp1", script="client_mcp1.py"),
+    "typescript-auto": ClientPeer(
+        package="@modelcontextprotocol/client",
+        shown='`mode: "auto"`',
+        opens=["server/discover"],
+        script="client.mjs",
+        words=["auto"],
+    ),
+    "typescript-legacy": ClientPeer(
+        package="@modelcontextprotocol/client",
+        shown='`mode: "legacy"`',
+        opens=["initialize"],
+        script="client.mjs",
+        words=["legacy"],
+    ),
+    "typescript1": ClientPeer(
+        package="@modelcontextprotocol/sdk", shown="", opens=["initialize"], script="client.mjs", words=["1"]
+    ),
+}
+
+CLIENT_ROWS = [
+    ClientRow(peer, transport, revision, end=end)
+    for peer, revision in [
+        ("mcp2-auto", NEWEST),
+        ("mcp2-legacy", HANDSHAKE),
+        ("mcp2-pinned", NEWEST),
+        ("mcp1", HANDSHAKE),
+        ("typescript-auto", NEWEST),
+        ("typescript-legacy", HANDSHAKE),
+        ("typescript1", HANDSHAKE),
+    ]
+    for transport in ("stdio", "http")
+    for end in [
+        "exit 0" if transport == "stdio" else "nothing to end" if revision == NEWEST else "session deleted"
+    ]
+]
+
+
+# --- versions ---------------------------------------------------------------------------------------
+
+
+def version(package: str, venv: str = "") -> str:
+    """The locked version of a package that is installed as a peer; without `venv` one of npm."""
+    peers = needs.ROOT / "tests" / "peers"
+    if venv:
+        found = re.search(
+            rf"^{re.escape(package)}==([^\s\\]+)",
+            (peers / "python" / f"{venv}.txt").read_text(),
+            re.MULTILINE,
+        )
+        assert found is not None, f"{venv}.txt locks no {package}"
+        return found[1]
+    locked: str = json.loads((peers / "npm" / "package-lock.json").read_text())["packages"][
+        f"node_modules/{package}"
+    ]["version"]
+    return locked

@@ -1,0 +1,103 @@
+"""Our client against servers of others: found out, listed, called, refused, watched, cancelled, left."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dragoman.client import opening
+from dragoman.errors import LocalError
+from tests.interop.playing import call, ended, outcome, reached
+from tests.interop.processes import marked
+from tests.interop.roster import (
+    NEWEST,
+    OLDER,
+    OLDER_ROWS,
+    REFUSED_ROWS,
+    SERVER_ROWS,
+    ServerRow,
+    Transport,
+)
+
+LIMIT = 60.0
+
+
+@pytest.fixture(autouse=True)
+def no_verdicts() -> Iterator[None]:
+    opening.forget(None)
+    yield
+    opening.forget(None)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "hello.txt").write_text("안녕하세요\n", encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize("row", SERVER_ROWS, ids=lambda row: row.id)
+async def test_a_server(row: ServerRow, folder: Path) -> None:
+    async with asyncio.timeout(LIMIT):
+        async with reached(row.peer, row.transport, folder) as connected:
+            async with connected.client(row.protocol) as client:
+                found = await outcome(client, connected, folder)
+            left = marked(connected.mark) if row.transport == "stdio" else []
+        found["end"] = ended(client, connected)
+    assert ServerRow(row.peer, row.transport, row.protocol, **found) == row
+    assert left == []
+    assert connected.wire.check() == []
+    assert client.facts().get("noise", 0) == 0
+
+
+@pytest.mark.parametrize(("peer", "transport", "fault"), REFUSED_ROWS)
+async def test_a_server_that_does_not_speak_the_only_revision_asked_for(
+    peer: str, transport: Transport, fault: str, folder: Path
+) -> None:
+    async with asyncio.timeout(LIMIT), reached(peer, transport, folder) as connected:
+        with pytest.raises(LocalError) as caught:
+            await connected.client(NEWEST).connect()
+        assert type(caught.value).__name__ == fault
+        assert "protocol='auto'" in str(caught.value)
+        assert connected.wire.check() == []
+
+
+@pytest.mark.parametrize("revision", OLDER)
+@pytest.mark.parametrize(("peer", "transport"), OLDER_ROWS)
+async def test_an_older_revision(peer: str, transport: Transport, revision: str, folder: Path) -> None:
+    async with asyncio.timeout(LIMIT), reached(peer, transport, folder) as connected:
+        plan = connected.peer.plan
+        async with connected.client(revision) as client:
+            assert client.revision.version == revision
+            assert len(await client.list_tools()) == plan.tools
+            assert plan.text in (await call(client, plan.good, folder)).text
+        assert connected.wire.check() == []
+
+
+@pytest.mark.parametrize(
+    ("peer", "openings"),
+    [
+        ("everything", ["server/discover", "initialize", "initialize"]),
+        ("mcp2", ["server/discover", "server/discover"]),
+    ],
+)
+async def test_what_a_server_speaks_is_found_out_once(peer: str, openings: list[str], folder: Path) -> None:
+    async with asyncio.timeout(LIMIT), reached(peer, "http", folder) as connected:
+        for _ in range(2):
+            async with connected.client("auto") as client:
+                await client.list_tools()
+        sent = [frame["method"] for way, frame in connected.wire.frames if way == "to_server"]
+        assert [method for method in sent if method in ("server/discover", "initialize")] == openings
+        assert connected.wire.check() == []
+
+
+async def test_many_calls_at_once_to_one_server(folder: Path) -> None:
+    async with asyncio.timeout(LIMIT), reached("mcp2", "http", folder) as connected:
+        async with connected.client("auto") as client:
+            results = await asyncio.gather(
+                *(client.call_tool("add", {"a": number, "b": 1}) for number in range(40))
+            )
+        assert [result.text for result in results] == [str(number + 1) for number in range(40)]
+        assert connected.wire.check() == []
