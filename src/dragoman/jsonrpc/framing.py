@@ -92,7 +92,8 @@ class Lines:
             frames += [self._bounded(line) for line in lines] if crowded else lines
             if b"\r" in data or data[:1] == b"\n":
                 frames = [_without_cr(frame) for frame in frames]
-            frames = [frame for frame in frames if not _blank(frame)]
+            if not all(map(bytes.strip, lines)):
+                frames = [frame for frame in frames if not _blank(frame)]
         if rest and not self._skipping:
             frames += self._keep(rest)
         return frames

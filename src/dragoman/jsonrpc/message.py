@@ -104,7 +104,8 @@ def decode(data: bytes, limits: Limits = DEFAULT) -> Message:
         envelope = _decode_envelope(data)
     except (msgspec.DecodeError, RecursionError):
         return _decode_batch(data, limits) if kind(data) == "an array" else explain(data)
-    if _too_deep(data, limits.max_depth):
+    # The count is a bound that is found at once; only beyond it the text is walked through.
+    if data.count(b"{") + data.count(b"[") > limits.max_depth and depth(data) > limits.max_depth:
         return _deep(data, limits.max_depth, envelope=envelope)
     return _classify(envelope)
 
@@ -223,7 +224,8 @@ def encode_result(id: Id, result: Any) -> bytes:  # noqa: A002 - the member's ow
     That is TypeError for most, UnicodeEncodeError for half a surrogate pair, RecursionError for a
     value that contains itself.
     """
-    return _one_line(_encode(_Result(id, result)))
+    frame = _encode(_Result(id, result))
+    return _one_line(frame) if b"\n" in frame or b"\r" in frame else frame
 
 
 def encode_error(id: Id, code: int, message: str, data: Any = UNSET) -> bytes:  # noqa: A002 - the member's own name

@@ -25,9 +25,7 @@ EMPTY_META = RequestMeta()
 _meta = msgspec.json.Decoder(RequestMeta).decode
 _bare = msgspec.json.Decoder(Params).decode
 NO_METHODS: Mapping[str, Method] = MappingProxyType({})
-_decoders: dict[type[Params], Callable[[bytes | msgspec.Raw], Any]] = {
-    m.params: msgspec.json.Decoder(m.params).decode for r in BY_VERSION.values() for m in r.methods.values()
-}
+_decoders: dict[type[Params], Callable[[bytes | msgspec.Raw], Any]] = {}
 _shapes = {m.name: m.params for r in BY_VERSION.values() for m in r.methods.values()}
 
 
@@ -47,13 +45,14 @@ def admit(
             method that the revision does not have, -32602 for params or `_meta` of the wrong
             shape, -32022 for a revision that is not spoken here.
     """
-    _check_id(request.id)
+    if type(request.id) is not int and type(request.id) is not str:
+        raise _wrong_id(request.id)
     shape = _shapes.get(request.method)
     if shape is None:
         shape = extra[request.method].params if request.method in extra else Params
     fault: Refusal | None = None
     try:
-        params = _decoder(shape)(request.params or b"{}")
+        params = (_decoders.get(shape) or _decoder(shape))(request.params or b"{}")
     except msgspec.ValidationError as exc:
         params, fault = _salvage(request), _invalid(exc)
     meta = EMPTY_META if params.meta is UNSET else _read_meta(params.meta)
@@ -71,17 +70,14 @@ def admit(
 
 
 def _decoder(shape: type[Params]) -> Callable[[bytes | msgspec.Raw], Params]:
-    decode = _decoders.get(shape)
-    if decode is None:
-        decode = _decoders[shape] = msgspec.json.Decoder(shape).decode
+    # Made when the first request needs it: a server that starts needs none of them.
+    decode = _decoders[shape] = msgspec.json.Decoder(shape).decode
     return decode
 
 
-def _check_id(id_: Id) -> None:
-    if type(id_) is int or type(id_) is str:
-        return
+def _wrong_id(id_: Id) -> Refusal:
     got = "null" if id_ is None else f"the number {id_!r}"
-    raise Refusal(-32600, f"Invalid request: id must be a string or an integer, received {got}")
+    return Refusal(-32600, f"Invalid request: id must be a string or an integer, received {got}")
 
 
 def _salvage(request: Request) -> Params:

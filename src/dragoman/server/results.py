@@ -56,17 +56,19 @@ class Results:
         Raises:
             OutputError: it cannot be written as JSON, or is not what the tool's schema promises.
         """
+        output = self.output
+        if output is not None and output.wraps and type(value) is output.exact:
+            # A number, a text or a truth value as declared: nothing is to be found out about it.
+            return CallToolResult(
+                content=[TextContent(text=_text(value))], structured_content={"result": value}
+            )
         if isinstance(value, CallToolResult):
             return self._whole(value)
         content = _content(value)
         if content is not None:
             return CallToolResult(content=content)
-        output = self.output
         if output is not None:
-            if output.wraps and type(value) is output.exact:
-                structured = {"result": value}
-            else:
-                structured = output.structured(value)
+            structured = output.structured(value)
             plain = structured["result"] if output.wraps else structured
             return CallToolResult(content=[TextContent(text=_text(plain))], structured_content=structured)
         if value is None:

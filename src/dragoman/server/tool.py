@@ -85,7 +85,8 @@ class Tool:
         if self.signature.context is not None:
             arguments[self.signature.context] = Context(call)
         try:
-            value = await self._within(self.invoke(arguments))
+            work = self.invoke(arguments)
+            value = await (work if self.timeout is None else self._within(work, self.timeout))
             return value if isinstance(value, InputRequiredResult) else self.results.of(value)
         except (Refusal, asyncio.CancelledError):
             raise
@@ -95,17 +96,15 @@ class Tool:
         except Exception as exc:  # noqa: BLE001  # whatever a tool raises is its answer
             return self._raised(exc)
 
-    async def _within(self, work: Awaitable[Any]) -> Any:
-        if self.timeout is None:
-            return await work
-        limit = asyncio.timeout(self.timeout)
+    async def _within(self, work: Awaitable[Any], seconds: float) -> Any:
+        limit = asyncio.timeout(seconds)
         try:
             async with limit:
                 return await work
         except TimeoutError:
             if not limit.expired():
                 raise  # the tool's own time-out, not ours
-            raise ToolError(f"{self.entry.name} did not finish within {self.timeout:g} s") from None
+            raise ToolError(f"{self.entry.name} did not finish within {seconds:g} s") from None
 
     def _raised(self, exc: Exception) -> CallToolResult:
         if not isinstance(exc, DragomanError):

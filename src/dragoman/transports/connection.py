@@ -39,6 +39,7 @@ from dragoman.model import CancelledParams
 from dragoman.protocol.admission import admit
 from dragoman.protocol.call import Kernel
 from dragoman.protocol.link import Link
+from dragoman.transports.driven import Starter
 
 log = logging.getLogger("dragoman.server")
 
@@ -46,15 +47,12 @@ Send = Callable[[bytes], None]
 _read_cancelled = msgspec.json.Decoder(CancelledParams).decode
 
 
-class StreamChannel:
+class StreamChannel(msgspec.Struct, eq=False):
     """The way back to the sender of one request, over the stream that all requests share."""
 
-    __slots__ = ("_connection", "open", "task")
-
-    def __init__(self, connection: ServerConnection) -> None:
-        self._connection = connection
-        self.open = True
-        self.task: asyncio.Task[None]
+    _connection: ServerConnection
+    open: bool = True
+    task: asyncio.Task[None] | None = None  # none until the work has to wait
 
     def notify(self, method: str, params: object) -> None:
         """Send a notification at once; nothing once the request is answered. Safe from any thread."""
@@ -111,9 +109,11 @@ class ServerConnection:
         self._transmit = send
         self._limits = limits
         self._max = max_in_flight
+        self.full = False  # no further request should be read for now
         self._on_room = on_room
         self._loop = asyncio.get_running_loop()
         self._thread = get_ident()
+        self._starter = Starter(self._loop)
         self._open: dict[Id, StreamChannel] = {}
         self._idle: asyncio.Future[None] | None = None
         self.congested = congested
@@ -165,14 +165,13 @@ class ServerConnection:
         """Requests that are being worked on."""
         return len(self._open)
 
-    @property
-    def full(self) -> bool:
-        """Whether no further request should be read for now."""
-        return len(self._open) >= self._max
-
     def receive(self, frame: bytes) -> None:
-        """Take in one message; a request becomes a task, everything else is dealt with at once."""
-        self._take(decode(frame, self._limits), self._transmit)
+        """Take in one message; a request is begun, everything else is dealt with at once."""
+        message = decode(frame, self._limits)
+        if type(message) is Request:
+            self._start(message, self._transmit)
+        else:
+            self._take(message, self._transmit)
 
     def refuse(self, message: Invalid) -> None:
         """Answer bytes that a framing could not make a message of."""
@@ -200,28 +199,36 @@ class ServerConnection:
             send(encode_error(request.id, INVALID_REQUEST, detail))
             return
         channel = self._open[request.id] = StreamChannel(self)
-        channel.task = self._loop.create_task(self._run(request, channel, send=send))
+        self.full = len(self._open) >= self._max
+        channel.task = self._starter.begin(self._run(request, channel, send=send))
 
     async def _run(self, request: Request, channel: StreamChannel, *, send: Callable[[bytes], None]) -> None:
         try:
-            answer = await answer_request(self._kernel, request, link=self.link, channel=channel)
+            call = admit(request, self.link, channel=channel, extra=self._kernel.extra_methods)
+            answer = encode_result(request.id, await self._kernel.handle(call))
+        except Refusal as exc:
+            answer = refusal(request.id, exc)
         except asyncio.CancelledError:
             channel.open = False
             self._end(request.id)
             if send != self._transmit:
                 send(b"")  # the batch it belongs to no longer waits for it
             return  # a cancelled request is answered by silence; the task itself is over either way
+        except (Exception, RecursionError):
+            log.exception("%s failed inside the server", request.method)
+            answer = encode_error(request.id, INTERNAL_ERROR, "Internal error")
         channel.open = False
         self._end(request.id)
         send(answer)
 
     def _end(self, id_: Id) -> None:
         still_open = self._open
-        was_full = len(still_open) >= self._max
         if still_open.pop(id_, None) is None:
             return
-        if was_full and self._on_room is not None:
-            self._on_room()
+        if self.full:
+            self.full = False
+            if self._on_room is not None:
+                self._on_room()
         if not still_open and self._idle is not None and not self._idle.done():
             self._idle.set_result(None)
 
@@ -249,9 +256,10 @@ class ServerConnection:
 
     def _stop(self, id_: Id, channel: StreamChannel) -> None:
         channel.open = False
-        # A task that is cancelled before its first step never runs, so it cannot tidy up after itself.
-        channel.task.add_done_callback(lambda _: self._end(id_))
-        channel.task.cancel()
+        if channel.task is not None:
+            # A task that is cancelled before its first step never runs, so it cannot tidy up after itself.
+            channel.task.add_done_callback(lambda _: self._end(id_))
+            channel.task.cancel()
 
     def _batch(self, batch: Batch) -> None:
         session = self.link.session
@@ -284,23 +292,13 @@ class ServerConnection:
         """Stop everything at once; nothing more is sent for it."""
         self._kernel.unlinked(self.link)
         self.link.close("the connection is closed")
+        self._starter.close()
         still_open = dict(self._open)
         for id_, channel in still_open.items():
             self._stop(id_, channel)
-        if still_open:
-            await asyncio.wait([channel.task for channel in still_open.values()])
-
-
-async def answer_request(kernel: Kernel, request: Request, *, link: Link, channel: Any) -> bytes:
-    """The encoded answer to one request: its result, or the error that says why there is none."""
-    try:
-        call = admit(request, link, channel=channel, extra=kernel.extra_methods)
-        return encode_result(request.id, await kernel.handle(call))
-    except Refusal as exc:
-        return refusal(request.id, exc)
-    except (Exception, RecursionError):
-        log.exception("%s failed inside the server", request.method)
-        return encode_error(request.id, INTERNAL_ERROR, "Internal error")
+        tasks = [channel.task for channel in still_open.values() if channel.task is not None]
+        if tasks:
+            await asyncio.wait(tasks)
 
 
 def refusal(id_: Id, exc: Refusal) -> bytes:
@@ -308,4 +306,4 @@ def refusal(id_: Id, exc: Refusal) -> bytes:
     return encode_error(id_, exc.code, exc.message, exc.data)
 
 
-__all__ = ["ClosedError", "ServerConnection", "StreamChannel", "answer_request", "refusal"]
+__all__ = ["ClosedError", "ServerConnection", "StreamChannel", "refusal"]

@@ -1,19 +1,39 @@
-"""Awaiting work that has begun already.
+"""Work that has begun already: awaiting the rest of it, and beginning it without a turn of the loop.
 
 It knows the coroutine protocol and nothing of what the work is.
 """
 
 from __future__ import annotations
 
+import asyncio
+from asyncio.tasks import _enter_task, _leave_task  # pyright: ignore[reportPrivateUsage]  # documented for "extending asyncio"
 from collections.abc import Coroutine, Generator
+from contextvars import Context, copy_context
 from types import coroutine
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Steps(Protocol[T_co]):
+    """A coroutine, as far as driving it goes; the return value is that of its StopIteration."""
+
+    def send(self, value: Any, /) -> Any:
+        """Go on with a value, up to where it waits again."""
+        ...
+
+    def throw(self, exc: BaseException, /) -> Any:
+        """Go on with an exception."""
+        ...
+
+    def close(self) -> None:
+        """End it where it stands."""
+        ...
 
 
 @coroutine
-def resumed(work: Coroutine[Any, Any, T], waiting: Any) -> Generator[Any, Any, T]:
+def resumed(work: Steps[Any] | Coroutine[Any, Any, T], waiting: Any) -> Generator[Any, Any, T]:
     """Await the rest of `work`, whose first `send` gave `waiting`, in the task that began it."""
     while True:
         try:
@@ -29,3 +49,104 @@ def resumed(work: Coroutine[Any, Any, T], waiting: Any) -> Generator[Any, Any, T
         except StopIteration as stop:
             result: T = stop.value
             return result
+
+
+class _InContext:
+    """A coroutine whose every step runs in the context of the first one."""
+
+    __slots__ = ("_context", "_work")
+
+    def __init__(self, work: Coroutine[Any, Any, None], context: Context) -> None:
+        self._work = work
+        self._context = context
+
+    def send(self, value: Any, /) -> Any:
+        return self._context.run(self._work.send, value)
+
+    def throw(self, exc: BaseException, /) -> Any:
+        return self._context.run(self._work.throw, exc)
+
+    def close(self) -> None:
+        self._context.run(self._work.close)
+
+
+class _Spare:
+    """A task that waits for the rest of some work."""
+
+    __slots__ = ("_waiting", "_work", "handed", "parked", "task")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.handed: asyncio.Future[None] = loop.create_future()
+        self._work: _InContext | None = None
+        self._waiting: Any = None
+        self.parked = False  # only then does a cancellation reach what is handed over
+        self.task = loop.create_task(self._go_on())
+
+    def take(self, work: _InContext, waiting: Any) -> None:
+        """Go on with `work` in the next turn of the loop."""
+        self._work = work
+        self._waiting = waiting
+        if not self.handed.done():
+            self.handed.set_result(None)
+
+    async def _go_on(self) -> None:
+        self.parked = True
+        try:
+            await self.handed
+        except asyncio.CancelledError as exc:
+            if self._work is None:
+                raise
+            waiting = self._waiting
+            # A task that is cancelled cancels what it waits for; only where that cannot be, it is told.
+            if waiting is None or not waiting.cancel():
+                try:
+                    self._waiting = self._work.throw(exc)
+                except StopIteration:
+                    return
+        work, waiting = self._work, self._waiting
+        assert work is not None  # it is handed over before it is told to go on
+        if waiting is not None:
+            # Others may have begun to wait for the same future since, which takes this mark away.
+            waiting._asyncio_future_blocking = True  # noqa: SLF001  # the mark of `await` on futures of any kind
+        await resumed(work, waiting)
+
+
+class Starter:
+    """Begins coroutines at once, where a task would begin them in the next turn of the loop.
+
+    What ends without waiting costs neither a turn nor a task. What waits goes on in a task that it
+    has had from its first step on: `current_task()`, time-outs and task groups see no difference.
+    """
+
+    __slots__ = ("_loop", "_spare")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._spare: _Spare | None = None
+
+    def begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
+        """Begin `work`, which must not raise; the task that goes on with it, or None where it has ended."""
+        loop, spare = self._loop, self._spare
+        if spare is None or not spare.parked or asyncio.current_task(loop) is not None:
+            if spare is None:
+                self._spare = _Spare(loop)
+            return loop.create_task(work)
+        context = copy_context()
+        _enter_task(loop, spare.task)
+        try:
+            waiting = context.run(work.send, None)
+        except StopIteration:
+            if spare.handed.done():  # the work cancelled its own task
+                self._spare = None
+            return None
+        finally:
+            _leave_task(loop, spare.task)
+        self._spare = None
+        spare.take(_InContext(work, context), waiting)
+        return spare.task
+
+    def close(self) -> None:
+        """Give up the task that is held ready."""
+        spare, self._spare = self._spare, None
+        if spare is not None:
+            spare.task.cancel()

@@ -24,6 +24,7 @@ from dragoman.transports.connection import ServerConnection
 
 CHUNK = 256 * 1024
 HIGH_WATER = 4 * 1024 * 1024  # bytes that wait to be written before reading stops
+HELD = 256 * 1024  # bytes that are written at once, whatever else this turn brings
 DRAIN_SECONDS = 10.0
 
 
@@ -57,12 +58,13 @@ class Output:
         self._fd = fd
         self._loop = asyncio.get_running_loop()
         self._parts: list[bytes] = []
+        self._size = 0
+        self.held = False  # until `flush`
         self._pipe: asyncio.WriteTransport | None = None
         self._on_drained = on_drained
         self._on_lost = on_lost
         self._closed: asyncio.Future[None] = self._loop.create_future()
-        self._room = asyncio.Event()
-        self._room.set()
+        self.congested = False  # more waits to be written than should
         self.lost = False
 
     async def open(self) -> None:
@@ -74,52 +76,63 @@ class Output:
 
     def write(self, frame: bytes) -> None:
         """Queue one message; it leaves with all others of this turn of the loop."""
-        if not self._parts:
-            self._loop.call_soon(self._flush)
+        if not self._parts and not self.held:
+            self._loop.call_soon(self.flush)
         self._parts.append(frame)
+        self._size += len(frame)
+        if self._size > HELD:
+            self.flush()
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Write what is queued."""
         parts = self._parts
-        if not parts or self.lost:
-            parts.clear()
+        if not parts:
+            return
+        self._parts = []
+        self._size = 0
+        if self.lost:
+            return
+        if len(parts[-1]) > HELD:
+            self._write_large(parts)
             return
         parts.append(b"")
-        data = b"\n".join(parts)
-        self._parts = []
-        if self._pipe is not None:
-            self._pipe.write(data)
-            return
+        self._write(b"\n".join(parts)) if self._pipe is None else self._pipe.write(b"\n".join(parts))
+
+    def _write_large(self, parts: list[bytes]) -> None:
+        # Not joined with the rest: that would be one more copy of what is large.
+        large = parts.pop()
+        parts.append(b"")
+        for data in (b"\n".join(parts), large, b"\n"):
+            self._write(data) if self._pipe is None else self._pipe.write(data)
+
+    def _write(self, data: bytes) -> None:
+        left = memoryview(data)
         try:
-            while data:
-                data = data[os.write(self._fd, data) :]
+            while left:
+                left = left[os.write(self._fd, left) :]
         except OSError:
             self.gone()
 
-    @property
-    def congested(self) -> bool:
-        """Whether more waits to be written than should."""
-        return not self._room.is_set()
-
     def pause(self) -> None:
         """The buffer is full."""
-        self._room.clear()
+        self.congested = True
 
     def resume(self) -> None:
         """The buffer has room again."""
-        self._room.set()
+        self.congested = False
         self._on_drained()
 
     def gone(self) -> None:
         """Nobody reads any more."""
         self.lost = True
-        self._room.set()
+        self.congested = False
         if not self._closed.done():
             self._closed.set_result(None)
         self._on_lost()
 
     async def close(self, timeout: float) -> None:
         """Write what is left, for at most `timeout` seconds."""
-        self._flush()
+        self.flush()
         if self._pipe is not None and not self.lost:
             self._pipe.close()
             await asyncio.wait([self._closed], timeout=timeout)
@@ -141,26 +154,8 @@ class _OutputProtocol(asyncio.BaseProtocol):
         self._output.gone()
 
 
-class _InputProtocol(asyncio.Protocol):
-    def __init__(self, session: _Session) -> None:
-        self._session = session
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.ReadTransport)
-        self._session.gate = transport
-
-    def data_received(self, data: bytes) -> None:
-        self._session.feed(data)
-
-    def eof_received(self) -> None:
-        self._session.ended()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._session.ended()
-
-
-class _Session:
-    """One serving of the standard streams: input, output and the connection between."""
+class _Session(asyncio.Protocol):
+    """One serving of the standard streams: the input, whose protocol it is, the connection, the output."""
 
     def __init__(self, kernel: Kernel, streams: Streams, *, limits: Limits, max_in_flight: int) -> None:
         self._loop = asyncio.get_running_loop()
@@ -191,7 +186,7 @@ class _Session:
         fd = self._streams.reader
         if _pollable(fd):
             pipe = os.fdopen(fd, "rb", 0)
-            await self._loop.connect_read_pipe(lambda: _InputProtocol(self), pipe)
+            await self._loop.connect_read_pipe(lambda: self, pipe)
         else:
             threading.Thread(target=self._read_file, name="dragoman-stdin", daemon=True).start()
 
@@ -205,24 +200,41 @@ class _Session:
 
     def _feed_file(self, data: bytes) -> None:
         self._ahead.release()
-        self.feed(data)
+        self.data_received(data)
 
-    def feed(self, data: bytes) -> None:
-        """Take bytes as they came."""
-        self._work(self._lines.feed(data))
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The input is open."""
+        assert isinstance(transport, asyncio.ReadTransport)
+        self.gate = transport
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes as they came; what is answered at once leaves in one write."""
+        self.output.held = True
+        try:
+            self._work(self._lines.feed(data))
+        finally:
+            self.output.held = False
+            self.output.flush()
+
+    def eof_received(self) -> None:
+        """The input is at its end."""
+        self.ended()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The input is at its end, or broken."""
+        self.ended()
 
     def _work(self, frames: list[bytes | TooLong]) -> None:
-        backlog = self._backlog
-        if backlog or self._full():
-            backlog.extend(frames)
-            self._regulate()
-            return
-        for index, frame in enumerate(frames, 1):
-            self._take(frame)
-            if self._full() and index < len(frames):
+        backlog, connection, output = self._backlog, self.connection, self.output
+        for index, frame in enumerate(frames):
+            if backlog or ((connection.full or output.congested) and self._full()):
                 backlog.extend(frames[index:])
                 self._regulate()
                 return
+            if isinstance(frame, bytes):
+                connection.receive(frame)
+            else:
+                self._too_long(frame)
 
     def _take(self, frame: bytes | TooLong) -> None:
         if isinstance(frame, bytes):
