@@ -126,7 +126,7 @@ def test_shutdown_ends_streams_and_leaves_nothing_behind() -> None:
     assert listener.event()["result"]["resultType"] == "complete"
     assert listener.event() is None
     listener.close()
-    assert not app.live
+    assert not app.open_exchanges
 
 
 SCRIPT = """

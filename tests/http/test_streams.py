@@ -228,7 +228,7 @@ async def test_a_stream_that_is_busy_gets_no_comments() -> None:
     app = it.server.asgi()
     stream = start(app, stateless("subscriptions/listen", {"notifications": {"toolsListChanged": True}}))
     await stream.until(b"acknowledged")
-    [exchange] = app.live
+    [exchange] = app.open_exchanges
     exchange.keep_alive()
     await asyncio.sleep(0)
     assert b"keep-alive" not in stream.body
@@ -264,4 +264,4 @@ async def test_many_at_once() -> None:
     answers = await asyncio.gather(*(post(app, call) for call in calls))
     assert [answer.json["id"] for answer in answers] == list(range(100))
     assert [answer.json["result"]["structuredContent"]["result"] for answer in answers] == list(range(1, 101))
-    assert not app.live
+    assert not app.open_exchanges

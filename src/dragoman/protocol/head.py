@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any, Final
 
 import msgspec
@@ -49,7 +50,7 @@ def read_head(verb: str, headers: Iterable[tuple[bytes, bytes]], *, limit: int =
     """A head from header pairs with lower-case names, as ASGI gives them; beyond `limit` bytes, a fault."""
     pairs = headers if isinstance(headers, list) else list(headers)
     fields = dict(pairs)
-    if len(fields) == len(pairs) and len(b"".join(fields)) + len(b"".join(fields.values())) <= limit:
+    if len(fields) == len(pairs) and len(b"".join(chain.from_iterable(pairs))) <= limit:
         return Head(verb, fields)
     total = sum(len(name) + len(value) for name, value in pairs)
     if total > limit:
@@ -69,11 +70,6 @@ def _combine(verb: str, pairs: list[tuple[bytes, bytes]]) -> Head:
         if name.startswith(b"mcp-"):
             doubled = name.decode("latin-1")
     return Head(verb, fields, doubled)
-
-
-def is_short(head: Head, max_body: int) -> bool:
-    """Whether the body is known to be within the limit by the number of digits of its length."""
-    return len(head.fields.get(b"content-length", b"")) < len(str(max_body))
 
 
 def check_post(head: Head, max_body: int) -> Say | None:

@@ -7,7 +7,6 @@ request.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import MutableMapping
 from functools import partial
@@ -34,7 +33,6 @@ from dragoman.protocol.head import (
     cors,
     denial,
     fault,
-    is_short,
     preflight,
     read_head,
     too_large,
@@ -44,6 +42,7 @@ from dragoman.protocol.link import Link
 from dragoman.protocol.origin import Address
 from dragoman.transports.asgi_batch import HttpBatch, failed, in_use, refusal
 from dragoman.transports.asgi_exchange import CANCELLED, CLOSING, Exchange, Receive, Scope, Send, Stopped
+from dragoman.transports.asgi_lookout import Lookout
 from dragoman.transports.asgi_options import HttpOptions
 from dragoman.transports.asgi_sessions import HttpSession, Sessions
 
@@ -75,10 +74,10 @@ class HttpApp:
         self.rules = self.options.rules()
         self.sessions = Sessions(kernel, limit=self.options.max_sessions, idle=self.options.session_idle)
         self._limits = Limits(max_bytes=self.options.max_body, max_depth=DEFAULT.max_depth)
-        self.live: set[Exchange] = set()
+        self.lookout = Lookout(self.options.keep_alive / 2, housekeeping=self._keep_sessions)
         self.max_queue = self.options.max_queue
         self._known: set[tuple[Any, ...]] = set()
-        self._ticking: asyncio.AbstractEventLoop | None = None
+        self._digits = len(str(self.options.max_body))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one ASGI connection."""
@@ -101,26 +100,25 @@ class HttpApp:
             await self._other(exchange)
 
     def _refused(self, head: Head, scope: Scope) -> Say | None:
+        if head.fault is not None:
+            return head.fault
         fields = head.fields
         server: Address | None = scope.get("server")
         if server is not None and type(server) is not tuple:
             server = (server[0], server[1])
-        # Everything that the checks of a head look at, but for its length. A client's heads are alike.
-        looks = (
-            head.verb,
-            scope["path"],
-            scope.get("root_path", ""),
-            server,
-            fields.get(b"host"),
-            fields.get(b"origin"),
-            fields.get(b"content-type"),
-            fields.get(b"content-encoding"),
-            fields.get(b"accept"),
+        # What the checks of a plain POST's head look at, but for its length: a client's heads are alike.
+        looks = (fields.get(b"host"), fields.get(b"content-type"), fields.get(b"accept"), server)
+        plain = (
+            scope["path"] == self.path
+            and head.verb == "POST"
+            and b"origin" not in fields
+            and b"content-encoding" not in fields
+            and len(fields.get(b"content-length", b"")) < self._digits
         )
-        if looks in self._known and head.fault is None and is_short(head, self.options.max_body):
+        if plain and looks in self._known:
             return None
-        refused = head.fault or self._examined(head, scope, server=server)
-        if refused is None and not self.rules.behind_proxies:
+        refused = self._examined(head, scope, server=server)
+        if plain and refused is None and not self.rules.behind_proxies:
             if len(self._known) >= REMEMBERED:
                 self._known.clear()
             self._known.add(looks)
@@ -200,7 +198,7 @@ class HttpApp:
                 self.sessions.touch(seat)
         if plan.opens and call.link.session is not None and status == 200:
             session = self.sessions.begin(call.link)
-            self._tick(asyncio.get_running_loop())
+            self.lookout.keep_house()
             exchange.extra = [*exchange.extra, (SESSION, session.id.encode())]
         await exchange.answer(frame, status=status)
 
@@ -262,30 +260,18 @@ class HttpApp:
 
     # Life ----------------------------------------------------------------------------------------
 
-    def look_after(self, exchange: Exchange) -> None:
-        """The work of `exchange` has to wait: see to its keep-alive, and end it when the app ends."""
-        self.live.add(exchange)
-        loop = asyncio.get_running_loop()
-        if self._ticking is not loop:
-            self._tick(loop)
+    @property
+    def open_exchanges(self) -> list[Exchange]:
+        """The requests that are being worked on."""
+        return [one for one in (*self.lookout.fresh, *self.lookout.long) if isinstance(one, Exchange)]
 
-    def _tick(self, loop: asyncio.AbstractEventLoop, *, again: bool = False) -> None:
-        """Look after quiet streams and idle sessions from time to time, as long as there are any."""
-        if self._ticking is loop and not again:
-            return
-        self._ticking = loop
-        if again:
-            for exchange in list(self.live):
-                exchange.keep_alive()
-            self.sessions.expire(loop.time())
-            if not self.live and not self.sessions:
-                self._ticking = None
-                return
-        loop.call_later(self.options.keep_alive / 2, partial(self._tick, loop, again=True))
+    def _keep_sessions(self, now: float) -> bool:
+        self.sessions.expire(now)
+        return bool(self.sessions)
 
     def wind_down(self) -> None:
         """Let streams end that would stay open: subscriptions (with their result) and the sessions' own."""
-        for exchange in list(self.live):
+        for exchange in self.open_exchanges:
             if exchange.cancels and exchange.link is not None:
                 self.kernel.unlinked(exchange.link)
         for session in self.sessions.values():

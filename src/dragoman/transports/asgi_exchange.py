@@ -7,6 +7,7 @@ into cancellation where the revision says so. Which requests are let in is decid
 from __future__ import annotations
 
 import asyncio
+from asyncio import current_task, get_running_loop
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, MutableMapping
 from threading import get_ident
 from typing import Any, Final, Protocol, TypeVar
@@ -18,7 +19,7 @@ from dragoman.protocol.head import JSON, Head, Headers, Say
 from dragoman.protocol.link import Link
 from dragoman.protocol.origin import HostRules
 from dragoman.protocol.sse import encode_event
-from dragoman.transports.driven import resumed
+from dragoman.transports.asgi_lookout import Lookout
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -32,8 +33,6 @@ STREAM_HEADERS: Final = [
 ]
 KEEP_ALIVE: Final = b": keep-alive\n\n"
 CONGESTED: Final = 64 * 1024
-# A call that ends sooner is never worth a second task that watches its connection.
-WATCH_AFTER: Final = 0.02
 
 # Why a call was stopped.
 GONE: Final = "the client closed the connection"
@@ -43,15 +42,11 @@ CLOSING: Final = "the server is closing"
 
 
 class Home(Protocol):
-    """Who looks after exchanges whose work has to wait."""
+    """What the exchanges of one app share."""
 
-    live: set[Exchange]
-    max_queue: int
+    lookout: Lookout
     rules: HostRules
-
-    def look_after(self, exchange: Exchange) -> None:
-        """Put `exchange` into `live`, and see to its keep-alive."""
-        ...
+    max_queue: int
 
 
 class Exchange:
@@ -73,10 +68,11 @@ class Exchange:
     broken = False  # the stream was given up: no answer can follow
     fresh = True  # something was sent since the last look at quiet streams
     _size = 0
-    _waited = False
+    _long = False
+    _listens = False
     _frames: list[bytes] | None = None
     _drain: asyncio.Task[None] | None = None
-    _watch: asyncio.TimerHandle | asyncio.Task[None] | None = None
+    _watch: asyncio.Task[None] | None = None
     _asked: set[Id] | None = None
     _task: asyncio.Task[Any] | None = None
 
@@ -129,7 +125,7 @@ class Exchange:
         link = self.link
         if link is None or not self.open or not self.asks:
             raise ClosedError(f"{method}: there is no way to the client")
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Any] = get_running_loop().create_future()
 
         def settle(result: Any, exception: Exception | None) -> None:
             if future.done():
@@ -163,17 +159,15 @@ class Exchange:
         Raises:
             Stopped: `stop` was called; whatever the work made of that does not count.
         """
-        self._task = task = asyncio.current_task()
+        loop = get_running_loop()
+        self._task = task = current_task(loop)
         self.open = True
+        lookout = self._home.lookout
+        lookout.fresh.add(self)
+        if lookout.loop is not loop:
+            lookout.go_round(loop)
         try:
-            # What ends at once, as most calls do, costs neither a task nor a timer.
-            try:
-                waiting = coroutine_.send(None)
-            except StopIteration as stop:
-                result: T = stop.value
-            else:
-                self._suspended()
-                result = await resumed(coroutine_, waiting)
+            result = await coroutine_
         except asyncio.CancelledError:
             if self.reason is None and task is not None and not task.cancelling():
                 raise RuntimeError("the work cancelled itself") from None
@@ -183,7 +177,8 @@ class Exchange:
             # The calls are over: nothing more is sent for them, and nobody watches the connection.
             self._task = None
             self.open = False
-            if self._waited:
+            lookout.fresh.discard(self)
+            if self._long or self._watch is not None:
                 self._leave()
         if self.reason is not None:
             self._settle_stop()
@@ -196,14 +191,14 @@ class Exchange:
             Stopped: `stop` was called, or the client does not read.
         """
         await self.start()
-        self.cancels = True
+        self.cancels = self._listens = True
         await self.work(self.disconnected())
 
     def _leave(self) -> None:
         if self._watch is not None:
             self._watch.cancel()
             self._watch = None
-        self._home.live.discard(self)
+        self._home.lookout.long.discard(self)
 
     def stop(self, reason: str) -> None:
         """Stop the work, once."""
@@ -213,26 +208,20 @@ class Exchange:
 
     def _settle_stop(self) -> None:
         if self.reason is not None:
-            task = asyncio.current_task()
+            task = current_task()
             if task is not None:
                 task.uncancel()
             raise Stopped(self.reason)
 
-    def _suspended(self) -> None:
-        self._waited = True
-        self._home.look_after(self)
-        # A stream of its own (`listen`) has begun by now, and sees for itself when its client is gone.
-        if self.cancels and not self.started and self._watch is None:
-            self._watch = asyncio.get_running_loop().call_later(WATCH_AFTER, self._start_watch)
+    def watch(self) -> None:
+        """Notice from now on when the client closes the connection, where that means anything."""
+        self._long = True
+        if self.cancels and not self._listens:  # who listens sees it without help
+            self._start_watch()
 
     def _start_watch(self) -> None:
-        watch = self._watch
-        if isinstance(watch, asyncio.Task):
-            return
-        if watch is not None:
-            watch.cancel()
-        if self._task is not None:
-            self._watch = asyncio.get_running_loop().create_task(self._watching())
+        if self._watch is None and self._task is not None:
+            self._watch = get_running_loop().create_task(self._watching())
 
     async def _watching(self) -> None:
         await self.disconnected()
@@ -270,7 +259,7 @@ class Exchange:
         if self._size > self._home.max_queue:
             self._overflow()
         elif self._drain is None:
-            self._drain = asyncio.get_running_loop().create_task(self._draining())
+            self._drain = get_running_loop().create_task(self._draining())
 
     def keep_alive(self) -> None:
         """Send a comment if nothing was sent since the last time; called at regular intervals."""
