@@ -10,15 +10,15 @@ from .source import PACKAGE, Finding, Source, is_type_checking
 
 # Foundations first: a module imports only from its own layer and from those before it. The empty
 # name is the lazy root. `transports` stands before `server` and `client`, which name them; a
-# transport takes the kernel that it serves as an argument.
+# transport takes the kernel that it serves as an argument. `stores` stands before both: sessions keep
+# their logs in one, and extensions their jobs.
 LAYERS = (
-    *("version", "errors", "jsonrpc", "model", "revisions", "protocol", "schema", "transports"),
+    *("version", "errors", "jsonrpc", "model", "revisions", "protocol", "schema", "stores", "transports"),
     *(
         "server",
         "client",
         "auth",
         "extensions",
-        "stores",
         "host",
         "gateway",
         "inspector",
