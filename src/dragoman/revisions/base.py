@@ -10,13 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 
 from dragoman.model import ClientCapabilities, Implementation, LoggingLevel, Params, RequestMeta, Result
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(Struct, frozen=True):
     """Who is calling, whichever way the revision learned it."""
 
     info: Implementation | UnsetType
