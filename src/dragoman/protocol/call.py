@@ -58,6 +58,11 @@ class Call:
     journal: Journal | None = None  # what earlier rounds of this call left, where rounds there are
     scratch: Record | None = None  # the same for a call that has had no round yet
     remember: Callable[[Record], Awaitable[None]] | None = None  # keeps a record safe before a step goes on
+    reader: Callable[[Any, str], Awaitable[Any]] | None = None  # reads a resource for a handler's context
+    home: Any = None  # what the server that answers keeps for its handlers
+    lifespan: Any = None  # the value of that server's lifespan
+    scope: Any = None  # what was supplied to handlers so far, and has to be cleaned up
+    progress: Any = None  # what was told of it so far
 
 
 class Kernel(Protocol):
@@ -82,6 +87,14 @@ class Kernel(Protocol):
 
     def header_parameters(self, tool: str) -> tuple[Any, ...]:
         """The parameters of `tool` that HTTP mirrors into `Mcp-Param-*`; empty for an unknown tool."""
+        ...
+
+    def attach(self) -> None:
+        """A transport begins to serve this kernel in the running event loop. Never blocks, never raises."""
+        ...
+
+    async def detach(self) -> None:
+        """That transport is done, and has no call open. What only it needed is shut down."""
         ...
 
     def linked(self, link: Link) -> None:

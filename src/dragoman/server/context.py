@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Generator, Mapping
 from typing import Any
 
@@ -16,11 +17,12 @@ from dragoman.model import (
     LoggingLevel,
     LoggingMessageParams,
     Number,
-    ProgressParams,
     RequestId,
 )
 from dragoman.protocol.call import Call
 from dragoman.server.asking import Asks, record
+from dragoman.server.home import PROGRESS_RATE
+from dragoman.server.progress import Progress
 
 _LEVELS: dict[str, int] = {
     level: rank
@@ -51,12 +53,12 @@ class Context(Asks):
     without it makes no difference.
     """
 
-    __slots__ = ("_progress",)
+    __slots__ = ("_loop",)
 
     def __init__(self, call: Call) -> None:
         self._call = call
         self._asked = 0
-        self._progress: Number | None = None
+        self._loop = asyncio.get_running_loop()  # a plain function runs in a thread, where there is none
 
     # Facts ---------------------------------------------------------------------------------------
 
@@ -87,6 +89,11 @@ class Context(Asks):
         return self._call.principal
 
     @property
+    def lifespan(self) -> Any:
+        """What the server's `lifespan` yielded; None where there is none."""
+        return self._call.lifespan
+
+    @property
     def meta(self) -> dict[str, Any]:
         """The request's `_meta`, whole and as it was sent."""
         raw = self._call.params.meta
@@ -115,19 +122,18 @@ class Context(Asks):
         """Tell how far the work is, if the client asked to be told.
 
         `progress` has to rise from one report to the next (patterns/progress); a report that does
-        not rise is left out.
+        not rise is left out. Reports beyond the server's `progress_rate` wait until they may be
+        sent, each in the place of the one before; the last one is always sent.
         """
-        token = self._call.meta.progress_token
-        if token is UNSET or (self._progress is not None and progress <= self._progress):
-            return _SENT
-        self._progress = progress
-        params = ProgressParams(
-            progress_token=token,
-            progress=progress,
-            total=UNSET if total is None else total,
-            message=UNSET if message is None else message,
-        )
-        self._call.channel.notify("notifications/progress", params)
+        told: Progress | None = self._call.progress
+        if told is None:
+            token = self._call.meta.progress_token
+            if token is UNSET:
+                return _SENT
+            home = self._call.home
+            rate = PROGRESS_RATE if home is None else home.progress_rate
+            told = self._call.progress = Progress(self._call, token, rate=rate, loop=self._loop)
+        told.report(progress, total, message)
         return _SENT
 
     def log(self, level: LoggingLevel, data: object, *, logger: str | None = None) -> Sent:

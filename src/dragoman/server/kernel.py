@@ -35,6 +35,7 @@ from dragoman.revisions.base import Caller, Method
 from dragoman.schema.parameters import HeaderParameter
 from dragoman.server.asking import Suspend
 from dragoman.server.extension import Extension
+from dragoman.server.home import Home
 from dragoman.server.middleware import Handler, Middleware, fold
 from dragoman.server.registry import Paging, Registry
 from dragoman.server.subscriptions import Hub
@@ -42,6 +43,7 @@ from dragoman.server.tool import Tool
 
 if TYPE_CHECKING:
     from dragoman.server.rounds import Rounds
+    from dragoman.server.sight import Sight
 
 log = logging.getLogger("dragoman.server")
 
@@ -69,6 +71,8 @@ class Kernel:
     def __init__(self, identity: Identity, paging: Paging, *, rounds: Callable[[], Rounds]) -> None:
         self.identity = identity
         self.tools = Registry[Tool]("tool", member="tools", result=ListToolsResult, paging=paging)
+        self.home = Home(self.tools.get)
+        self.sight: Sight | None = None  # who sees what, where not everybody sees all
         self.hub = Hub()
         self.extra_methods: dict[str, Method] = {}
         self._extensions: dict[str, dict[str, Any]] = {}
@@ -96,7 +100,12 @@ class Kernel:
         run = self._folded
         if run is None:
             run = self._folded = fold(self.layers, self._route)
+        call.home = home = self.home
+        if home.life is not None:
+            call.lifespan = await home.life.value()
         result = await run(call)
+        if call.progress is not None:
+            call.progress.flush()
         if call.method.cacheable:
             return self._sealed_list(call, result)
         return call.revision.seal(result, call.method, extra=self._seal_meta)
@@ -112,6 +121,14 @@ class Kernel:
         """The parameters that HTTP mirrors into headers; empty for an unknown tool."""
         found = self.tools.get(tool)
         return () if found is None else found.headers
+
+    def attach(self) -> None:
+        """Somebody begins to serve: the lifespan starts."""
+        self.home.attach()
+
+    async def detach(self) -> None:
+        """They are done: the lifespan ends with the last of them."""
+        await self.home.detach()
 
     def linked(self, link: Link) -> None:
         """A connection opened. It is told of changes once its handshake is complete."""
@@ -204,12 +221,13 @@ class Kernel:
 
     async def _list_tools(self, call: Call) -> Result:
         cursor = call.params.cursor
-        return self.tools.page(None if cursor is UNSET else cursor)
+        seen = None if self.sight is None else self.sight.of(call.principal)
+        return self.tools.page(None if cursor is UNSET else cursor, seen)
 
     async def _call_tool(self, call: Call) -> Result:
         params = call.params
         tool = self.tools.get(params.name)
-        if tool is None:
+        if tool is None or (self.sight is not None and not self.sight.sees(tool, call.principal)):
             raise Refusal(-32602, f"Unknown tool: {params.name}", {"name": params.name})
         return await self.in_rounds(call, tool.run)
 

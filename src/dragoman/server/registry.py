@@ -35,6 +35,23 @@ class Offered(Protocol):
 
 
 E = TypeVar("E", bound=Offered)
+E_contra = TypeVar("E_contra", contravariant=True)
+
+
+class Watcher(Protocol[E_contra]):
+    """Who follows a registry as it changes."""
+
+    def check(self, item: E_contra) -> None:
+        """Raise UsageError if `item` must not be added."""
+        ...
+
+    def added(self, item: E_contra) -> None:
+        """It was added."""
+        ...
+
+    def removed(self, item: E_contra) -> None:
+        """It was removed."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +81,7 @@ class Registry(Generic[E]):
         self._items: dict[str, E] = {}
         self._pages: dict[str | None, PaginatedResult] = {}
         self.on_change: Callable[[], None] = lambda: None
+        self.watchers: list[Watcher[E]] = []
         self.get = self._items.get
 
     def __len__(self) -> int:
@@ -80,12 +98,19 @@ class Registry(Generic[E]):
         Raises:
             UsageError: there is one of that name already.
         """
+        self._check(item)
+        self._items[item.name] = item
+        self._changed()
+        for watcher in self.watchers:
+            watcher.added(item)
+
+    def _check(self, item: E) -> None:
         if item.name in self._items:
             raise UsageError(
                 f"there is a {self._noun} {item.name!r} already: give it another name, or remove the other"
             )
-        self._items[item.name] = item
-        self._changed()
+        for watcher in self.watchers:
+            watcher.check(item)
 
     def remove(self, name: str) -> None:
         """Take one away.
@@ -93,27 +118,53 @@ class Registry(Generic[E]):
         Raises:
             UsageError: there is none of that name.
         """
-        if self._items.pop(name, None) is None:
+        item = self._items.pop(name, None)
+        if item is None:
             raise UsageError(f"there is no {self._noun} {name!r} to remove")
         self._changed()
+        for watcher in self.watchers:
+            watcher.removed(item)
+
+    def replace(self, name: str, item: E) -> None:
+        """Put another in the place of one, under whatever name it has.
+
+        Raises:
+            UsageError: there is none of that name, or one of the new name already.
+        """
+        old = self._items.get(name)
+        if old is None:
+            raise UsageError(f"there is no {self._noun} {name!r} to replace")
+        if item.name != name:
+            self._check(item)
+        listed = [item if known is old else known for known in self._items.values()]
+        self._items.clear()
+        self._items.update((known.name, known) for known in listed)
+        self._changed()
+        for watcher in self.watchers:
+            watcher.removed(old)
+            watcher.added(item)
 
     def _changed(self) -> None:
         self._pages.clear()
         self.on_change()
 
-    def page(self, cursor: str | None) -> PaginatedResult:
+    def page(self, cursor: str | None, seen: Callable[[E], bool] | None = None) -> PaginatedResult:
         """One page of the list; the same object until the set changes.
+
+        With `seen`, only what it says yes to, built anew each time, and never for a shared cache.
 
         Raises:
             Refusal: -32602 for a cursor that no list of this server gave out.
         """
+        if seen is not None:
+            return self._build(cursor, list(filter(seen, self._items.values())), scope="private")
         found = self._pages.get(cursor)
         if found is None:
-            found = self._pages[cursor] = self._build(cursor)
+            items = list(self._items.values())
+            found = self._pages[cursor] = self._build(cursor, items, scope=self._paging.cache_scope)
         return found
 
-    def _build(self, cursor: str | None) -> PaginatedResult:
-        items = list(self._items.values())
+    def _build(self, cursor: str | None, items: list[E], *, scope: CacheScope) -> PaginatedResult:
         paging = self._paging
         start = 0 if cursor is None else self._after(cursor, items)
         size = paging.size or len(items) or 1
@@ -123,7 +174,7 @@ class Registry(Generic[E]):
         return self._result(
             next_cursor=self._cursor(page[-1].name) if more else UNSET,
             ttl_ms=paging.ttl_ms,
-            cache_scope=paging.cache_scope,
+            cache_scope=scope,
             **listed,
         )
 

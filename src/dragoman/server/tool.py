@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 import msgspec
 from msgspec import UNSET
@@ -21,7 +21,11 @@ from dragoman.schema.signature import Signature, reflect
 from dragoman.schema.validate import Validator
 from dragoman.server.context import Context
 from dragoman.server.function import Function, Invoke, invoker, refusal, tell
+from dragoman.server.injection import find_injection
 from dragoman.server.results import MEDIA, Results
+
+if TYPE_CHECKING:
+    from dragoman.server.depends import Needs
 
 log = logging.getLogger("dragoman.server")
 
@@ -33,7 +37,8 @@ class ToolOptions(TypedDict, total=False):
     `ToolAnnotations` or a mapping with the wire's names. `icons`, `meta`: as on the wire.
     `timeout`: seconds after which a call ends with an error. `inline`: run a plain function on the
     event loop instead of in a thread. `input_schema`: a JSON Schema to publish and check by, in
-    place of the signature's. `output_schema`: likewise for the result; False for none.
+    place of the signature's. `output_schema`: likewise for the result; False for none. `tags`: words
+    of your own, for `Server(visible=...)`; no client sees them.
     """
 
     name: str
@@ -46,6 +51,7 @@ class ToolOptions(TypedDict, total=False):
     inline: bool
     input_schema: Mapping[str, Any]
     output_schema: Mapping[str, Any] | Literal[False]
+    tags: Iterable[str]
 
 
 Decode = Callable[[bytes | msgspec.Raw], dict[str, Any]]
@@ -63,6 +69,8 @@ class Tool:
     headers: tuple[HeaderParameter, ...]
     timeout: float | None
     protocol_errors: bool = False  # refused arguments are -32602, not a tool result
+    tags: frozenset[str] = frozenset()
+    needs: Needs | None = None  # what is supplied to the function beside its arguments
 
     @property
     def name(self) -> str:
@@ -79,13 +87,15 @@ class Tool:
         try:
             arguments = self.decode(b"{}" if raw is UNSET else raw)
         except ArgumentError as exc:
-            if self.protocol_errors:
-                raise refusal(exc) from None
-            return failed(str(exc))
+            return self.refused(exc)
         if self.signature.context is not None:
             arguments[self.signature.context] = Context(call)
         try:
-            work = self.invoke(arguments)
+            work = (
+                self.invoke(arguments)
+                if self.needs is None
+                else self.needs.around(call, arguments, invoke=self.invoke)
+            )
             value = await (work if self.timeout is None else self._within(work, self.timeout))
             return value if isinstance(value, InputRequiredResult) else self.results.of(value)
         except (Refusal, asyncio.CancelledError):
@@ -95,6 +105,17 @@ class Tool:
             return failed(f"The tool {self.entry.name} returned a value that cannot be sent: {exc}")
         except Exception as exc:  # noqa: BLE001  # whatever a tool raises is its answer
             return self._raised(exc)
+
+    def refused(self, exc: ArgumentError) -> CallToolResult:
+        """The answer to arguments that do not fit. Raises Refusal where that is a protocol error."""
+        if self.protocol_errors:
+            raise refusal(exc) from None
+        return failed(str(exc))
+
+    def open_to(self, principal: str | None) -> bool:
+        """Whether whoever offers it lets this principal see it."""
+        del principal
+        return True
 
     async def _within(self, work: Awaitable[Any], seconds: float) -> Any:
         limit = asyncio.timeout(seconds)
@@ -124,7 +145,10 @@ def build(function: Function, options: ToolOptions, *, protocol_errors: bool = F
         UsageError: a signature, a name or an option that cannot be.
     """
     given = options.get("name")
-    signature = reflect(function, context_types=(Context,), content_types=MEDIA, name=given)
+    injection = find_injection()
+    signature = reflect(
+        function, context_types=(Context,), injected=injection, content_types=MEDIA, name=given
+    )
     name = given or signature.name
     if not name or name == "<lambda>":
         raise UsageError("a tool needs a name: @server.tool(name=...)")
@@ -153,6 +177,8 @@ def build(function: Function, options: ToolOptions, *, protocol_errors: bool = F
         headers=header_parameters(input_schema),
         timeout=options.get("timeout"),
         protocol_errors=protocol_errors,
+        tags=frozenset(options.get("tags", ())),
+        needs=None if injection is None else injection.needs(signature),
     )
 
 

@@ -118,6 +118,8 @@ class ServerConnection:
         self._idle: asyncio.Future[None] | None = None
         self.congested = congested
         self.link = Link(notify=self._notify)
+        self._attached = True
+        kernel.attach()
         kernel.linked(self.link)
 
     # Going out -----------------------------------------------------------------------------------
@@ -299,6 +301,9 @@ class ServerConnection:
         tasks = [channel.task for channel in still_open.values() if channel.task is not None]
         if tasks:
             await asyncio.wait(tasks)
+        if self._attached:
+            self._attached = False
+            await self._kernel.detach()
 
 
 def refusal(id_: Id, exc: Refusal) -> bytes:
