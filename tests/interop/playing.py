@@ -15,7 +15,7 @@ from typing import Any
 from dragoman import Client
 from dragoman.errors import RemoteError
 from tests.interop.processes import MARK, PATIENCE, Served, marked, serving
-from tests.interop.roster import SERVERS, Call, Plan, ServerPeer, Transport
+from tests.interop.roster import ODD, SERVERS, Call, Plan, ServerPeer, Transport
 from tests.interop.wire import Wire
 
 # What a server says of a session that was deleted.
@@ -66,6 +66,9 @@ async def outcome(client: Client, connected: Connected, folder: Path) -> dict[st
     result = await call(client, plan.good, folder)
     assert plan.text in result.text
     assert (result.is_error, result.invalid) == (False, ())
+    if plan.echo is not None:
+        tool, argument, before = plan.echo
+        assert (await client.call_tool(tool, {argument: ODD})).text == before + ODD
     if plan.fails is not None:
         failed = await call(client, plan.fails, folder)
         assert failed.is_error

@@ -18,6 +18,9 @@ HERE = Path(__file__).parent
 NEWEST, HANDSHAKE = "2026-07-28", "2025-11-25"
 
 Transport = Literal["stdio", "http"]
+
+# What lines, JSON and encodings stumble over, and more of it than fits into a pipe.
+ODD = '\u2028\u2029\x85\r\n\t\\"\x00\x7f\ufeff\U0001f600 한 {}[]: data: \n\ndata: ' + 40_000 * "한\n"
 Call = tuple[str, Mapping[str, Any]]
 
 
@@ -27,12 +30,14 @@ Call = tuple[str, Mapping[str, Any]]
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """What is asked of a server. `good` with the text it answers; `long` tells that it began by progress,
-    unless `started` is `sent`; `counter` says how many calls of `long` were stopped.
+    unless `started` is `sent`; `echo` gives back one argument, after some words; `counter` says how many
+    calls of `long` were stopped.
     """
 
     tools: int
     good: Call
     text: str
+    echo: tuple[str, str, str] | None = None
     refused: Call
     fails: Call | None = None
     progress: tuple[Call, list[float]] | None = None
@@ -60,9 +65,10 @@ class ServerRow:
 
 
 SCRIPTED = Plan(
-    tools=5,
+    tools=6,
     good=("add", {"a": 2, "b": 3}),
     text="5",
+    echo=("echo", "text", ""),
     refused=("add", {"a": "two", "b": 3}),
     fails=("fail", {}),
     progress=(("steps", {"count": 3}), [1, 2, 3]),
@@ -73,6 +79,7 @@ EVERYTHING = Plan(
     tools=13,
     good=("get-sum", {"a": 2, "b": 3}),
     text="The sum of 2 and 3 is 5.",
+    echo=("echo", "message", "Echo: "),
     refused=("get-sum", {"a": "two", "b": 3}),
     progress=(("trigger-long-running-operation", {"duration": 0.3, "steps": 3}), [1, 2, 3]),
     long=("trigger-long-running-operation", {"duration": 1, "steps": 10}),

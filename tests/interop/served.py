@@ -34,6 +34,11 @@ def build() -> Server:  # noqa: C901  # a list of tools, one after the other
         return a + b
 
     @server.tool
+    def echo(text: str) -> str:
+        """Give the text back."""
+        return text
+
+    @server.tool
     def order(order_id: Annotated[str, Meta(pattern=r"^[A-Z]-\d{4}$")]) -> Order:
         """Find an order."""
         return Order(order_id, 12.5)

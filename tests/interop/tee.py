@@ -5,6 +5,7 @@ A line of the log is `>` or `<` and the line, written before it is passed on. En
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from contextlib import suppress
@@ -34,4 +35,5 @@ with open(sys.argv[1], "ab", buffering=0) as log:  # noqa: PTH123  # as short as
     status = process.wait()
     back.join()
     log.write(f"={status}\n".encode())
-sys.exit(status)
+# Not sys.exit: the thread that reads stdin may wait for more of it for ever.
+os._exit(status)

@@ -10,6 +10,13 @@ import pytest
 
 from dragoman.client import opening
 from dragoman.errors import LocalError
+from dragoman.model import (
+    CreateMessageParams,
+    CreateMessageResult,
+    ElicitParams,
+    LoggingMessageParams,
+    TextContent,
+)
 from tests.interop.playing import call, ended, outcome, reached
 from tests.interop.processes import marked
 from tests.interop.roster import (
@@ -100,4 +107,53 @@ async def test_many_calls_at_once_to_one_server(folder: Path) -> None:
                 *(client.call_tool("add", {"a": number, "b": 1}) for number in range(40))
             )
         assert [result.text for result in results] == [str(number + 1) for number in range(40)]
+        assert connected.wire.check() == []
+
+
+def answered(asked: ElicitParams) -> dict[str, str | bool]:
+    assert asked.message
+    return {"name": "Ann", "check": True}
+
+
+def completed(asked: CreateMessageParams) -> CreateMessageResult:
+    assert asked.messages
+    return CreateMessageResult(role="assistant", model="none", content=TextContent(text="a model's word"))
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+@pytest.mark.parametrize(
+    ("tool", "arguments", "words"),
+    [
+        ("trigger-elicitation-request", {}, "Ann"),
+        ("trigger-sampling-request", {"prompt": "Say a word", "maxTokens": 10}, "a model's word"),
+        ("get-roots-list", {}, "file:///srv/project"),
+    ],
+    ids=["form", "model", "roots"],
+)
+async def test_what_a_server_asks_during_a_call(
+    tool: str, arguments: dict[str, object], words: str, transport: Transport, folder: Path
+) -> None:
+    async with asyncio.timeout(LIMIT), reached("everything", transport, folder) as connected:
+        options = {
+            "elicitation_handler": answered,
+            "sampling_handler": completed,
+            "roots": ["file:///srv/project"],
+        }
+        async with connected.client("auto", **options) as client:
+            await client.list_tools()
+            result = await client.call_tool(tool, arguments)
+            assert not result.is_error, result.text
+            assert words in result.text
+        assert connected.wire.check() == []
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+async def test_log_entries_of_a_server(transport: Transport, folder: Path) -> None:
+    heard: asyncio.Queue[LoggingMessageParams] = asyncio.Queue()
+    async with asyncio.timeout(LIMIT), reached("everything", transport, folder) as connected:
+        async with connected.client("auto", log_handler=heard.put_nowait, log_level="debug") as client:
+            await client.call_tool("toggle-simulated-logging")
+            entry = await heard.get()
+            assert entry.level
+            assert entry.data
         assert connected.wire.check() == []

@@ -14,7 +14,7 @@ import pytest
 
 from tests.interop.processes import MARK, marked
 from tests.interop.recording import logged, serving_ours
-from tests.interop.roster import CLIENT_ROWS, CLIENTS, ClientRow
+from tests.interop.roster import CLIENT_ROWS, CLIENTS, ODD, ClientRow
 from tests.needs import ROOT
 
 LIMIT = 60.0
@@ -24,9 +24,10 @@ TEE = str(Path(__file__).with_name("tee.py"))
 SEEN = {
     "server": "served",
     "instructions": "Add before you wait.",
-    "tools": ["add", "fail", "heard", "order", "picture", "steps", "wait", "waits_stopped"],
+    "tools": ["add", "echo", "fail", "heard", "order", "picture", "steps", "wait", "waits_stopped"],
     "text": "5",
     "structured": [{"result": 5}, {"order_id": "A-1042", "amount": 12.5, "note": None}],
+    "echoed": 10,
     "content": ["text", "image"],
     "failed": [True, "nothing works today"],
     "refused": "isError",
@@ -39,12 +40,12 @@ SEEN = {
 NOT_ASKED = {"server": None, "instructions": None}
 
 
-async def played(command: list[str], mark: str) -> dict[str, Any]:
+async def played(command: list[str], mark: str, *, odd: Path) -> dict[str, Any]:
     """The JSON line that a client of others prints; shown with all else it said where there is none."""
     process = await asyncio.create_subprocess_exec(
         *command,
         cwd=ROOT,
-        env={**os.environ, MARK: mark},
+        env={**os.environ, MARK: mark, "ODD": str(odd)},
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
@@ -62,17 +63,19 @@ async def played(command: list[str], mark: str) -> dict[str, Any]:
 @pytest.mark.parametrize("row", CLIENT_ROWS, ids=lambda row: row.id)
 async def test_a_client(row: ClientRow, tmp_path: Path) -> None:
     mark = uuid.uuid4().hex
+    odd = tmp_path / "odd.txt"
+    odd.write_bytes(ODD.encode())
     peer = CLIENTS[row.peer]
     async with asyncio.timeout(LIMIT):
         if row.transport == "stdio":
             log = tmp_path / "frames.log"
             ours = [sys.executable, "-m", "tests.interop.served"]
-            found = await played(peer.command([sys.executable, TEE, str(log), *ours]), mark)
+            found = await played(peer.command([sys.executable, TEE, str(log), *ours]), mark, odd=odd)
             wire, status = logged(log)
             end = f"exit {status}"
         else:
             async with serving_ours() as (url, app):
-                found = await played(peer.command([url]), mark)
+                found = await played(peer.command([url]), mark, odd=odd)
             wire = app.wire
             deleted = [status for verb, status in app.answered if verb == "DELETE"]
             end = "session deleted" if deleted == [204] else "nothing to end" if not deleted else f"{deleted}"

@@ -1,5 +1,6 @@
 // The TypeScript clients: node client.mjs MODULES 1|legacy|auto URL|COMMAND... ; prints one JSON line.
 // MODULES is the node_modules folder; 1 is the SDK 1, the others are ways of the SDK 2 to open a connection.
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 
@@ -66,6 +67,10 @@ for (let turn = 0; turn < 250 && stopped === "0"; turn++) {
   if (stopped === "0") await new Promise((resolve) => setTimeout(resolve, 20));
 }
 
+// Ten calls at once with much odd text: how many came back as they went.
+const odd = readFileSync(process.env.ODD, "utf8");
+const echoes = await Promise.all([...Array(10).keys()].map((turn) => call("echo", { text: turn + odd })));
+
 const found = {
   revision: revision ?? client.getNegotiatedProtocolVersion(),
   server: client.getServerVersion().name,
@@ -73,6 +78,7 @@ const found = {
   tools: tools.map((tool) => tool.name).sort(),
   text: added.content[0].text,
   structured: [added.structuredContent, order.structuredContent],
+  echoed: echoes.filter((echo, turn) => echo.content[0].text === turn + odd).length,
   content: picture.content.map((block) => block.type),
   failed: [failed.isError, failed.content[0].text],
   refused: await code(call("order", { order_id: "1042" })),

@@ -5,13 +5,16 @@ It has no way to cancel a call but to send the notification by hand, as its user
 
 import asyncio
 import json
+import os
 import sys
+from pathlib import Path
 
 import anyio
 from mcp import ClientSession, McpError, StdioServerParameters, stdio_client, types
 from mcp.client.streamable_http import streamable_http_client
 
 TARGET = sys.argv[1:]
+ODD = Path(os.environ["ODD"]).read_bytes().decode()
 
 
 async def code(work):
@@ -64,6 +67,21 @@ async def watched(session):
     return seen, results[0]
 
 
+async def echoed(session):
+    """Ten calls at once with much odd text: how many came back as they went."""
+    right = []
+
+    async def echo(turn):
+        result = await session.call_tool("echo", {"text": f"{turn}{ODD}"})
+        if result.content[0].text == f"{turn}{ODD}":
+            right.append(turn)
+
+    async with anyio.create_task_group() as group:
+        for turn in range(10):
+            group.start_soon(echo, turn)
+    return len(right)
+
+
 async def main():
     if TARGET[0].startswith("http"):
         transport = streamable_http_client(TARGET[0])
@@ -84,6 +102,7 @@ async def main():
             "tools": sorted(tool.name for tool in tools),
             "text": added.content[0].text,
             "structured": [added.structuredContent, order.structuredContent],
+            "echoed": await echoed(session),
             "content": [block.type for block in picture.content],
             "failed": [failed.isError, failed.content[0].text],
             "refused": await code(session.call_tool("order", {"order_id": "1042"})),

@@ -2,12 +2,15 @@
 
 import asyncio
 import json
+import os
 import sys
+from pathlib import Path
 
 import anyio
 from mcp import Client, MCPError, StdioServerParameters
 
 MODE, *TARGET = sys.argv[1:]
+ODD = Path(os.environ["ODD"]).read_bytes().decode()
 
 
 async def code(work):
@@ -35,6 +38,21 @@ async def watched(client):
         await last.wait()
         await client.call_tool("heard", {})
     return seen, results[0]
+
+
+async def echoed(client):
+    """Ten calls at once with much odd text: how many came back as they went."""
+    right = []
+
+    async def echo(turn):
+        result = await client.call_tool("echo", {"text": f"{turn}{ODD}"})
+        if result.content[0].text == f"{turn}{ODD}":
+            right.append(turn)
+
+    async with anyio.create_task_group() as group:
+        for turn in range(10):
+            group.start_soon(echo, turn)
+    return len(right)
 
 
 async def main():
@@ -69,6 +87,7 @@ async def main():
             "tools": sorted(tool.name for tool in tools),
             "text": added.content[0].text,
             "structured": [added.structured_content, order.structured_content],
+            "echoed": await echoed(client),
             "content": [block.type for block in picture.content],
             "failed": [failed.is_error, failed.content[0].text],
             "refused": await code(client.call_tool("order", {"order_id": "1042"})),

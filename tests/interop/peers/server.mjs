@@ -26,6 +26,11 @@ function build() {
     },
     async ({ a, b }) => ({ ...text(String(a + b)), structuredContent: { result: a + b } }),
   );
+  server.registerTool(
+    "echo",
+    { description: "Give the text back.", inputSchema: z.object({ text: z.string() }) },
+    async (args) => text(args.text),
+  );
   server.registerTool("fail", { description: "Always fails.", inputSchema: z.object({}) }, async () => {
     throw new Error("nothing works today");
   });

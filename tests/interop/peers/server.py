@@ -31,6 +31,12 @@ def add(a: int, b: int) -> int:
 
 
 @server.tool()
+def echo(text: str) -> str:
+    """Give the text back."""
+    return text
+
+
+@server.tool()
 async def fail() -> str:
     """Always fails."""
     raise ValueError("nothing works today")
