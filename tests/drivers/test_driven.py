@@ -1,0 +1,241 @@
+"""Work begun at once behaves as in a task of its own: its task, its context, its cancellation."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import pytest
+
+from dragoman.transports.driven import Starter
+
+mark: ContextVar[str] = ContextVar("mark", default="none")
+
+
+@asynccontextmanager
+async def beginning() -> AsyncIterator[Callable[[Callable[[], Awaitable[Any]]], Awaitable[Any]]]:
+    """Begins work from a callback of the loop, as a protocol does, once a task is held ready."""
+    loop = asyncio.get_running_loop()
+    starter = Starter(loop)
+    turn: asyncio.Future[Any]
+
+    def act(work: Callable[[], Awaitable[Any]]) -> None:
+        turn.set_result(starter.begin(work()))
+
+    async def begin(work: Callable[[], Awaitable[Any]]) -> Any:
+        nonlocal turn
+        turn = loop.create_future()
+        loop.call_soon(act, work)
+        return await turn
+
+    async def nothing() -> None:
+        return
+
+    first = await begin(nothing)
+    await first  # the very first work has a task of its own
+    yield begin
+    starter.close()
+    await asyncio.sleep(0)
+
+
+async def test_work_that_does_not_wait_is_over_at_once_and_has_no_task() -> None:
+    ran = []
+
+    async def work() -> None:
+        ran.append(asyncio.current_task())
+
+    async with beginning() as begin:
+        assert await begin(work) is None
+        assert await begin(work) is None
+    assert None not in ran  # it saw a task all the same
+
+
+async def test_work_that_waits_goes_on_in_the_task_that_it_began_in() -> None:
+    seen = []
+
+    async def work() -> None:
+        seen.append(asyncio.current_task())
+        await asyncio.sleep(0)
+        seen.append(asyncio.current_task())
+        await asyncio.sleep(0.001)
+        seen.append(asyncio.current_task())
+
+    async with beginning() as begin:
+        task = await begin(work)
+        await task
+    assert seen == [task, task, task]
+
+
+async def test_each_work_has_a_context_of_its_own_for_all_its_steps() -> None:
+    seen = []
+
+    async def first() -> None:
+        mark.set("first")
+
+    async def second() -> None:
+        seen.append(mark.get())
+        mark.set("second")
+        await asyncio.sleep(0)
+        seen.append(mark.get())
+
+    async with beginning() as begin:
+        assert await begin(first) is None
+        await (await begin(second))
+    assert seen == ["none", "second"]
+
+
+async def test_a_timeout_begun_in_the_first_step_ends_the_right_work() -> None:
+    ended = []
+
+    async def work() -> None:
+        try:
+            async with asyncio.timeout(0.001):
+                await asyncio.get_running_loop().create_future()
+        except TimeoutError:
+            ended.append("timeout")
+
+    async with beginning() as begin:
+        await (await begin(work))
+    assert ended == ["timeout"]
+
+
+async def test_a_task_group_begun_in_the_first_step_works() -> None:
+    async def one() -> int:
+        await asyncio.sleep(0)
+        return 1
+
+    got = []
+
+    async def work() -> None:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one()) for _ in range(3)]
+        got.extend(task.result() for task in tasks)
+
+    async with beginning() as begin:
+        await (await begin(work))
+    assert got == [1, 1, 1]
+
+
+@pytest.mark.parametrize("turns", [0, 1, 2])
+async def test_cancellation_reaches_work_that_waits_at_any_time(turns: int) -> None:
+    seen = []
+
+    async def work() -> None:
+        try:
+            await asyncio.get_running_loop().create_future()
+        except asyncio.CancelledError:
+            seen.append("cancelled")
+            raise
+
+    async with beginning() as begin:
+        task = await begin(work)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert seen == ["cancelled"]
+
+
+async def test_cancellation_at_once_reaches_work_that_waits_for_nothing_that_can_be_cancelled() -> None:
+    seen = []
+
+    async def work() -> None:
+        try:
+            await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            seen.append("cancelled")  # and it ends as if nothing had been
+
+    async with beginning() as begin:
+        task = await begin(work)
+        task.cancel()
+        await task
+    assert seen == ["cancelled"]
+
+
+async def test_cancelling_work_cancels_the_task_that_it_awaits() -> None:
+    inner: asyncio.Task[None] | None = None
+
+    async def work() -> None:
+        nonlocal inner
+        inner = asyncio.ensure_future(asyncio.sleep(60))
+        await inner
+
+    async with beginning() as begin:
+        task = await begin(work)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert inner is not None
+    assert inner.cancelled()
+
+
+async def test_two_works_may_wait_for_the_same_future() -> None:
+    loop = asyncio.get_running_loop()
+    shared = loop.create_future()
+    got = []
+
+    async def work() -> None:
+        got.append(await shared)
+
+    async with beginning() as begin:
+        tasks = [await begin(work) for _ in range(3)]
+        await asyncio.sleep(0)
+        shared.set_result("it")
+        await asyncio.gather(*tasks)
+    assert got == ["it", "it", "it"]
+
+
+async def test_work_may_cancel_the_task_that_it_runs_in() -> None:
+    seen = []
+
+    async def stops_itself() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        try:
+            await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            seen.append("cancelled")
+            raise
+
+    async def stops_itself_and_ends() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+
+    async def plain() -> None:
+        seen.append("plain")
+
+    async with beginning() as begin:
+        task = await begin(stops_itself)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        ended = await begin(stops_itself_and_ends)
+        if ended is not None:
+            with pytest.raises(asyncio.CancelledError):
+                await ended
+        after = await begin(plain)
+        if after is not None:
+            await after
+    assert seen == ["cancelled", "plain"]
+
+
+async def test_inside_a_task_work_begins_with_the_next_turn() -> None:
+    ran = []
+
+    async def work() -> None:
+        ran.append(True)
+
+    starter = Starter(asyncio.get_running_loop())
+    first, second = starter.begin(work()), starter.begin(work())
+    assert not ran
+    assert first is not None
+    assert second is not None
+    await asyncio.gather(first, second)
+    assert ran == [True, True]
+    starter.close()
+    await asyncio.sleep(0)
