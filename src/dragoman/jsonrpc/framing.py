@@ -129,8 +129,9 @@ def _blank(frame: bytes | TooLong) -> bool:
     return not frame or (isinstance(frame, bytes) and frame.isspace())
 
 
-_BLOCK_END: Final = re.compile(rb"\r?\n\r?\n")
-_LENGTH_LINE: Final = re.compile(rb"content-length[ \t]*:[ \t]*[0-9]{1,19}[ \t]*\r?\n", re.IGNORECASE)
+# Compiled, and kept by `re`, when first used: a server that starts needs none of them.
+_BLOCK_END: Final = rb"\r?\n\r?\n"
+_LENGTH_LINE: Final = rb"(?i)content-length[ \t]*:[ \t]*[0-9]{1,19}[ \t]*\r?\n"
 _LENGTH_LINE_MAX: Final = 128
 _DIGITS_MAX: Final = 19
 
@@ -198,7 +199,7 @@ class ContentLength:
             bare = block.lstrip(b"\r\n")
             start += len(block) - len(bare)
             block = bare
-        end = _BLOCK_END.search(block, max(0, known - 3))
+        end = re.compile(_BLOCK_END).search(block, max(0, known - 3))
         if end is not None:
             self._header = b""
             self._begin(_length(block[: end.start()]), frames)
@@ -213,7 +214,7 @@ class ContentLength:
     def _search(self, data: bytes, start: int) -> int:
         known = len(self._header)
         text = self._header + data[start:]
-        found = _LENGTH_LINE.search(text)
+        found = re.compile(_LENGTH_LINE).search(text)
         if found is None:
             self._header = text[-_LENGTH_LINE_MAX:]
             return len(data)

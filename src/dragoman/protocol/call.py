@@ -7,8 +7,9 @@ what a handler may know, the `Channel` carries what it may send while it runs.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
 
 from dragoman.jsonrpc.message import Id
 from dragoman.model import RequestMeta, Result
@@ -42,8 +43,7 @@ class Channel(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class Call:
+class Call(msgspec.Struct, eq=False):
     """A request let in: what it asks for, who asks, by which revision, and the way back."""
 
     id: Id

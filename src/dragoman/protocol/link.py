@@ -6,7 +6,6 @@ Knows no bytes and no tasks. A stateless request leaves no trace here.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -21,8 +20,7 @@ from dragoman.revisions.base import Caller, Revision
 Settle = Callable[[Any, Exception | None], None]
 
 
-@dataclass(slots=True)
-class Session:
+class Session(msgspec.Struct, eq=False):
     """What `initialize` agreed on."""
 
     revision: Revision

@@ -7,7 +7,6 @@ asks the record for the fact. A new revision is a new module that fills in one m
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from msgspec import UNSET, Struct, UnsetType
@@ -26,8 +25,7 @@ class Caller(Struct, frozen=True):
 NOBODY = Caller(UNSET, ClientCapabilities())
 
 
-@dataclass(frozen=True, slots=True)
-class Method:
+class Method(Struct, frozen=True):
     """One request that a client may send.
 
     `subject` names the member of `params` that HTTP mirrors into `Mcp-Name`; `cacheable` results
@@ -41,8 +39,7 @@ class Method:
     open: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class HttpRules:
+class HttpRules(Struct, frozen=True):
     """How Streamable HTTP carries a revision."""
 
     sessions: bool  # `Mcp-Session-Id`, the GET stream and DELETE exist
@@ -68,8 +65,7 @@ class Seal(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Revision:
+class Revision(Struct, frozen=True, eq=False):
     """One revision of the protocol."""
 
     version: str

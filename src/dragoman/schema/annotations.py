@@ -11,8 +11,9 @@ import re
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator
-from typing import Annotated, Any, Final, Literal, NamedTuple, Union, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
+import msgspec
 from msgspec import Meta
 
 from dragoman.errors import UsageError
@@ -21,8 +22,9 @@ from dragoman.schema.shapes import class_of, is_array, is_object
 
 _CONSTRAINTS: Final = ("gt", "ge", "lt", "le", "multiple_of", "pattern", "min_length", "max_length")
 _UNIONS: Final = (Union, types.UnionType)
-_FLAGS: Final = re.compile(r"\(\?[aiLmsux]")
-_TOKEN: Final = re.compile(r"\\.|[\[\]$.]", re.DOTALL)
+# Compiled, and kept by `re`, when first used: a server that starts needs none of them.
+_FLAGS: Final = r"\(\?[aiLmsux]"
+_TOKENS: Final = r"(?s)\\.|[\[\]$.]"
 _SPACE: Final = r"\s\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 _OUTSIDE: Final = {
     "$": r"\Z",
@@ -33,7 +35,7 @@ _OUTSIDE: Final = {
 _IN_CLASS: Final = {r"\s": _SPACE}
 
 
-class Reading(NamedTuple):
+class Reading(msgspec.Struct, frozen=True):
     """An annotation taken apart."""
 
     type: Any
@@ -110,7 +112,7 @@ def _anchored_metas(metadata: tuple[Any, ...]) -> Iterator[Meta]:
 
 def _ecma(pattern: str) -> str | None:
     """The pattern for `re`, or None if it is the same."""
-    if _FLAGS.match(pattern):
+    if re.match(_FLAGS, pattern):
         return None  # written for `re`
     in_class = False
 
@@ -121,7 +123,7 @@ def _ecma(pattern: str) -> str | None:
             in_class = part == "["
         return (_IN_CLASS if in_class else _OUTSIDE).get(part, part)
 
-    found = _TOKEN.sub(translated, pattern)
+    found = re.sub(_TOKENS, translated, pattern)
     return None if found == pattern and "\\" not in pattern else f"(?a){found}"
 
 

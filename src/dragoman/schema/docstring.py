@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import re
 
-_SECTION = re.compile(
-    r"^(args|arguments|parameters|params|keyword args|keyword arguments|other parameters):?$", re.IGNORECASE
+# Compiled, and kept by `re`, when first used: a server that starts needs none of them.
+_SECTION = r"(?i)^(args|arguments|parameters|params|keyword args|keyword arguments|other parameters):?$"
+_OTHER = (
+    r"(?i)^(returns?|yields?|raises?|examples?|notes?|see also|warnings?|warns|attributes|references"
+    r"|todo):?$"
 )
-_OTHER = re.compile(
-    r"^(returns?|yields?|raises?|examples?|notes?|see also|warnings?|warns|attributes|references|todo):?$",
-    re.IGNORECASE,
-)
-_GOOGLE = re.compile(r"^\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)$")
-_NUMPY = re.compile(r"^\*{0,2}(\w+(?:\s*,\s*\w+)*)\s*(?::.*)?$")
-_SPHINX = re.compile(r"^:(?:param|parameter|arg|argument|key|keyword)\s+(?:[^:]*\s)?\*{0,2}(\w+)\s*:\s*(.*)$")
-_SPHINX_OTHER = re.compile(r"^:(?:type|returns?|rtype|raises?|var|ivar|cvar|meta)\b[^:]*:")
+_GOOGLE = r"^\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)$"
+_NUMPY = r"^\*{0,2}(\w+(?:\s*,\s*\w+)*)\s*(?::.*)?$"
+_SPHINX = r"^:(?:param|parameter|arg|argument|key|keyword)\s+(?:[^:]*\s)?\*{0,2}(\w+)\s*:\s*(.*)$"
+_SPHINX_OTHER = r"^:(?:type|returns?|rtype|raises?|var|ivar|cvar|meta)\b[^:]*:"
 
 
 def clean(doc: str) -> list[str]:
@@ -36,6 +35,8 @@ def read_docstring(doc: str | None) -> tuple[str, dict[str, str]]:
     """`(text, descriptions)`: the text without the parameters, and each parameter's description."""
     if not doc:
         return "", {}
+    if "\n" not in doc and ":" not in doc:
+        return doc.strip(), {}
     lines = clean(doc)
     found: dict[str, str] = {}
     kept: list[str] = []
@@ -58,7 +59,7 @@ def _is_rule(lines: list[str], at: int) -> bool:
 
 def _take_section(lines: list[str], at: int, *, found: dict[str, str]) -> int:
     """The number of lines that a parameter section takes from `at` on; 0 when none starts there."""
-    if _indent(lines[at]) or not _SECTION.match(lines[at]):
+    if _indent(lines[at]) or not re.match(_SECTION, lines[at]):
         return 0
     if _is_rule(lines, at + 1):
         return _take_numpy(lines, at + 2, found=found) - at
@@ -77,7 +78,7 @@ def _take_google(lines: list[str], at: int, *, found: dict[str, str]) -> int:
             continue
         entry = entry or _indent(line)
         if _indent(line) <= entry:
-            match = _GOOGLE.match(line.strip())
+            match = re.match(_GOOGLE, line.strip())
             name = match[1] if match else ""
             if match:
                 found[name] = match[2].strip()
@@ -91,8 +92,8 @@ def _take_numpy(lines: list[str], at: int, *, found: dict[str, str]) -> int:
     while at < len(lines) and not _is_rule(lines, at + 1):
         line = lines[at]
         if line and not _indent(line):
-            match = _NUMPY.match(line)
-            if not match or _OTHER.match(line):
+            match = re.match(_NUMPY, line)
+            if not match or re.match(_OTHER, line):
                 break
             names = [name.strip() for name in match[1].split(",")]
             found.update(dict.fromkeys(names, ""))
@@ -104,10 +105,10 @@ def _take_numpy(lines: list[str], at: int, *, found: dict[str, str]) -> int:
 
 def _take_sphinx(lines: list[str], at: int, *, found: dict[str, str]) -> int:
     line = lines[at].strip()
-    match = _SPHINX.match(line)
+    match = re.match(_SPHINX, line)
     if match:
         found[match[1]] = match[2].strip()
-    elif not _SPHINX_OTHER.match(line):
+    elif not re.match(_SPHINX_OTHER, line):
         return 0
     taken = 1
     while at + taken < len(lines) and _indent(lines[at + taken]) > _indent(lines[at]):

@@ -16,10 +16,11 @@ from dragoman.schema.shapes import is_object
 from dragoman.schema.validate import Validator
 from dragoman.schema.wording import field_path, snippet, unknown_field
 
-_MESSAGE: Final = re.compile(r"^(?P<text>.*?)(?: - at `(?:key in )?\$(?P<path>.*)`)?$", re.DOTALL)
-_EXPECTED: Final = re.compile(r"^Expected (?P<expected>.*?)(?:, got (?P<received>.*))?$", re.DOTALL)
-_FIELD: Final = re.compile(r"^Object (?P<what>missing required|contains unknown) field `(?P<name>.*)`$")
-_STEP: Final = re.compile(r"\.(?P<name>[^.\[]+)|\[(?P<index>\d+|\.\.\.)\]")
+# Compiled, and kept by `re`, when first used: a server that starts needs none of them.
+_MESSAGE: Final = r"(?s)^(?P<text>.*?)(?: - at `(?:key in )?\$(?P<path>.*)`)?$"
+_EXPECTED: Final = r"(?s)^Expected (?P<expected>.*?)(?:, got (?P<received>.*))?$"
+_FIELD: Final = r"^Object (?P<what>missing required|contains unknown) field `(?P<name>.*)`$"
+_STEP: Final = r"\.(?P<name>[^.\[]+)|\[(?P<index>\d+|\.\.\.)\]"
 _ABSENT: Final[Any] = object()
 
 
@@ -62,16 +63,16 @@ def _by_pydantic(error: Exception) -> tuple[Fault, ...]:
 
 def _by_message(message: str, value: Any) -> Fault:
     """The fault in a message of msgspec, with the value that it is about looked up."""
-    match = _MESSAGE.match(message)
+    match = re.match(_MESSAGE, message)
     text, steps = (match["text"], _steps(match["path"] or "")) if match else (message, [])
-    field = _FIELD.match(text)
+    field = re.match(_FIELD, text)
     here = _lookup(value, steps)
     if field is not None and field["what"].startswith("missing"):
         return Fault(field=field_path([*steps, field["name"]]), expected="a value", received="nothing")
     if field is not None:
         inner = here.get(field["name"]) if is_object(here) else None
         return unknown_field(steps, field["name"], received=inner)
-    expected = _EXPECTED.match(text)
+    expected = re.match(_EXPECTED, text)
     received = (
         snippet(here) if here is not _ABSENT else (expected and expected["received"]) or "something else"
     )
@@ -84,7 +85,7 @@ def _by_message(message: str, value: Any) -> Fault:
 
 def _steps(path: str) -> list[str | int]:
     steps: list[str | int] = []
-    for match in _STEP.finditer(path):
+    for match in re.finditer(_STEP, path):
         index = match["index"]
         if index is None:
             steps.append(match["name"])

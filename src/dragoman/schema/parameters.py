@@ -21,7 +21,8 @@ ANNOTATION: Final = "x-mcp-header"
 SAFE_INTEGER: Final = 2**53 - 1
 """Integers in headers stay within plus and minus this: what IEEE 754 doubles hold exactly."""
 
-_TOKEN: Final = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")  # RFC 9110 section 5.6.2
+# Compiled, and kept by `re`, when first used: a server starts without it.
+_TCHARS: Final = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"  # RFC 9110 section 5.6.2
 _TYPES: Final = ("string", "integer", "boolean")
 _ABSENT: Final[Any] = object()
 
@@ -91,7 +92,7 @@ def _parameter(node: dict[str, Any], *, place: str, path: tuple[str, ...] | None
     header = node[ANNOTATION]
     if not isinstance(header, str) or not header:
         raise HeaderAnnotationError(f"{ANNOTATION} must be a name, not {snippet(header)}", place)
-    if not _TOKEN.fullmatch(header):
+    if not re.fullmatch(_TCHARS, header):
         raise HeaderAnnotationError(
             f"{ANNOTATION} {header!r} is no HTTP field name: letters, digits and !#$%&'*+-.^_`|~ only", place
         )

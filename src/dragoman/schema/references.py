@@ -15,7 +15,8 @@ MOST_NODES: Final = 100_000
 """A schema is not written out beyond this many objects and arrays."""
 
 
-_PERCENT: Final = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
+# Compiled, and kept by `re`, when first used: a server starts without it.
+_PERCENT: Final = r"(?:%[0-9A-Fa-f]{2})+"
 
 
 def resolve(root: Any, reference: Any) -> Any:
@@ -24,7 +25,7 @@ def resolve(root: Any, reference: Any) -> Any:
         return None
     found = root
     for step in reference[1:].split("/")[1:]:
-        name = _PERCENT.sub(_unquoted, step).replace("~1", "/").replace("~0", "~")
+        name = re.sub(_PERCENT, _unquoted, step).replace("~1", "/").replace("~0", "~")
         if is_object(found) and name in found:
             found = found[name]
         elif is_array(found) and name.isdigit() and int(name) < len(found):

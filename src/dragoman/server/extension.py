@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from dragoman.revisions.base import Method
 from dragoman.server.middleware import Handler, Middleware
 
 
-@dataclass(frozen=True, slots=True)
-class Extension:
+class Extension(msgspec.Struct, frozen=True, eq=False):
     """One extension (2026-07-28, versioning: Extension Negotiation).
 
     `name` is its identifier, such as `"io.modelcontextprotocol/tasks"`, and `settings` what the
@@ -20,7 +20,7 @@ class Extension:
     """
 
     name: str
-    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    methods: Mapping[str, Method] = field(default_factory=dict[str, Method])
-    routes: Mapping[str, Handler] = field(default_factory=dict[str, Handler])
+    settings: Mapping[str, Any] = {}
+    methods: Mapping[str, Method] = {}
+    routes: Mapping[str, Handler] = {}
     layer: Middleware | None = None

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 from msgspec import UNSET, Raw
@@ -48,8 +47,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("dragoman.server")
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(msgspec.Struct, frozen=True):
     """What a server says of itself."""
 
     info: Implementation
@@ -58,7 +56,7 @@ class Identity:
     cache_scope: CacheScope = "public"
 
 
-class _Kept(NamedTuple):
+class _Kept(msgspec.Struct, frozen=True):
     """A list result and its encoding for one revision; good as long as it is the same object."""
 
     result: Result

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
@@ -28,8 +27,7 @@ _BLOCKS = frozenset({TextContent, ImageContent, AudioContent, ResourceLink, Embe
 MEDIA = (Image, Audio, File)
 
 
-@dataclass(frozen=True, slots=True)
-class Results:
+class Results(msgspec.Struct, frozen=True, eq=False):
     """How one tool's values become results.
 
     `schema` is what the list publishes; `check` holds a result against a schema that the author

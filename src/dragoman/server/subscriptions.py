@@ -7,9 +7,9 @@ told over its own way for unsolicited notifications. It knows neither what chang
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import msgspec
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
@@ -41,8 +41,7 @@ class _Changed(Struct, kw_only=True, omit_defaults=True, rename={"meta": "_meta"
     uri: str | Any = UNSET
 
 
-@dataclass(slots=True, eq=False)
-class Subscription:
+class Subscription(msgspec.Struct, eq=False):
     """One open `subscriptions/listen` request."""
 
     id: Id
@@ -56,13 +55,12 @@ class Subscription:
         return {SUBSCRIPTION_ID_KEY: self.id}
 
 
-@dataclass(slots=True, eq=False)
-class Hub:
+class Hub(msgspec.Struct, eq=False):
     """All who listen to one server."""
 
     kinds: frozenset[Kind] = frozenset({"tools"})  # what this server tells of
-    subscriptions: set[Subscription] = field(default_factory=set[Subscription])
-    links: set[Link] = field(default_factory=set[Link])
+    subscriptions: set[Subscription] = set()
+    links: set[Link] = set()
 
     async def listen(self, call: Call) -> SubscriptionsListenResult:
         """Answer `subscriptions/listen`: acknowledge, then stay until the client or the server ends it."""

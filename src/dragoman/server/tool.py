@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 import msgspec
@@ -57,8 +56,7 @@ class ToolOptions(TypedDict, total=False):
 Decode = Callable[[bytes | msgspec.Raw], dict[str, Any]]
 
 
-@dataclass(slots=True, eq=False)
-class Tool:
+class Tool(msgspec.Struct, eq=False):
     """A tool of a server."""
 
     entry: Entry

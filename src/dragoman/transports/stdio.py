@@ -15,7 +15,8 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from dragoman.jsonrpc.framing import Lines, TooLong
 from dragoman.jsonrpc.message import DEFAULT, Limits, too_large
@@ -28,8 +29,7 @@ HELD = 256 * 1024  # bytes that are written at once, whatever else this turn bri
 DRAIN_SECONDS = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class Streams:
+class Streams(msgspec.Struct, frozen=True):
     """The process's own standard streams, moved out of everybody's reach."""
 
     reader: int
