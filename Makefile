@@ -58,7 +58,7 @@ docs: .venv/.dev
 
 bench: .venv/.dev
 	@$(MAKE) --no-print-directory peers
-	@$(BIN)/python bench/run.py $(BENCH_ARGS)
+	@$(BIN)/python -m bench $(BENCH_ARGS)
 
 clean:
 	rm -rf .venv .peers .pytest_cache .mypy_cache .ruff_cache build dist

@@ -8,7 +8,7 @@ import inspect
 import pytest
 
 # Areas whose tests start servers and suites of other projects: one at a time, on one worker.
-ONE_WORKER = ("conformance", "interop", "budgets")
+ONE_WORKER = ("conformance", "interop", "pins")
 
 
 @pytest.hookimpl(tryfirst=True)

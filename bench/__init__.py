@@ -1,0 +1,1 @@
+"""Side-by-side measures: `python -m bench`, which `make bench` runs."""
