@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tests.interop.roster import (
+    ASKING_ROWS,
     CLIENT_ROWS,
     CLIENTS,
     OLDER,
@@ -32,8 +33,9 @@ a peer breaks its schema either.
 ## The client at servers of others
 
 Each row is one connection: find out what the server speaks, list its tools, call one and read its answer,
-have a call fail, have one refused for its arguments, call a tool that is not there, follow progress, cancel
-a call that runs, `ping`, and leave.
+have one refused for its arguments, call a tool that is not there, cancel a call that runs, `ping`, and
+leave. Where it has tools for that: have 160 KB of text that line, JSON and event parsers stumble over come
+back as it went, have a call fail, follow progress.
 
 {servers}
 
@@ -44,6 +46,9 @@ a call that runs, `ping`, and leave.
 * **Left**: how it ended after `close()`. A process ends with status 0 and leaves no process behind; a
   session is deleted; without a session there is nothing to end.
 
+These ask the person, the model and for the roots in the middle of a call over either transport, by requests of their own or by
+`input_required`, and get their answers: {asking}.
+
 {older} can be asked for with `protocol=`. These agree and work: {older_peers}.
 
 Asked for 2026-07-28 and nothing else, these end in an error that says what to do: {refused_peers}.
@@ -52,7 +57,8 @@ Asked for 2026-07-28 and nothing else, these end in an error that says what to d
 
 Each client lists the tools, calls one with a simple and one with a structured result, reads a picture, an
 error of a tool and one of bad arguments (`isError`), gets -32602 for an unknown tool, hears all progress in
-its order, and its cancellation stops the function.
+its order and that the list of tools has changed, has ten odd texts at once come back as they went, answers
+what a tool asks the person, the model and for the roots, and its cancellation stops the function.
 
 {clients}
 
@@ -92,18 +98,28 @@ def page() -> str:
             for row in CLIENT_ROWS
         ),
     )
-    older_peers = [f"{name(peer)} over {SHOWN[transport]}" for peer, transport in OLDER_ROWS]
+    older_peers = grouped((peer, SHOWN[transport]) for peer, transport in OLDER_ROWS)
+    asking = grouped((peer, protocol) for peer, transport, protocol in ASKING_ROWS)
     refused = dict.fromkeys(name(peer) for peer, *_ in REFUSED_ROWS)
     return TEXT.format(
         servers=servers,
         clients=clients,
+        asking=asking,
         older=words(OLDER),
-        older_peers="; ".join(older_peers),
+        older_peers=older_peers,
         refused_peers="; ".join(refused),
     )
 
 
 SHOWN = {"stdio": "stdio", "http": "HTTP"}
+
+
+def grouped(pairs: Iterable[tuple[str, str]]) -> str:
+    """Peers, each with what belongs to it in brackets."""
+    found: dict[str, dict[str, None]] = {}
+    for peer, one in pairs:
+        found.setdefault(name(peer), {})[one] = None
+    return "; ".join(f"{peer} ({words(ones)})" for peer, ones in found.items())
 
 
 def name(peer: str) -> str:

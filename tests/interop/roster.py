@@ -65,7 +65,7 @@ class ServerRow:
 
 
 SCRIPTED = Plan(
-    tools=6,
+    tools=7,
     good=("add", {"a": 2, "b": 3}),
     text="5",
     echo=("echo", "text", ""),
@@ -201,6 +201,19 @@ REFUSED_ROWS: list[tuple[str, Transport, str]] = [
     ("filesystem", "stdio", "NegotiationError"),
     ("mcp1", "stdio", "NegotiationError"),
     ("mcp1", "http", "HttpError"),
+]
+
+# Servers that ask back during a call, by requests of their own or by `input_required`.
+ASKING_ROWS: list[tuple[str, Transport, str]] = [
+    (peer, transport, protocol)
+    for peer, protocols in [
+        ("mcp2", (NEWEST, HANDSHAKE)),
+        ("mcp1", (HANDSHAKE,)),
+        ("fastmcp4", (HANDSHAKE,)),
+        ("typescript", (NEWEST, HANDSHAKE)),
+    ]
+    for transport in ("stdio", "http")
+    for protocol in protocols
 ]
 
 # Servers that are asked for each older revision, and agree.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -23,9 +23,17 @@ class Order:
     note: str | None = None
 
 
+@dataclass
+class Booking:
+    """What the person is asked."""
+
+    day: Literal["friday", "saturday"]
+    people: int = 2
+
+
 def build() -> Server:  # noqa: C901  # a list of tools, one after the other
     server = Server("served", version="1.0.0", instructions="Add before you wait.")
-    stopped = 0
+    stopped, there = 0, False
     all_heard = asyncio.Event()
 
     @server.tool(annotations={"readOnlyHint": True}, title="Addition")
@@ -52,6 +60,17 @@ def build() -> Server:  # noqa: C901  # a list of tools, one after the other
     async def picture() -> list[ContentBlock]:
         """A picture with words."""
         return [TextContent(text="한 점"), ImageContent(data=PIXEL, mime_type="image/png")]
+
+    @server.tool
+    async def book(ctx: Context) -> str:
+        """Ask the person, then the model, then for the roots."""
+        booking = await ctx.elicit("Which table?", Booking)
+        if booking.data is None:
+            return booking.action
+        said = await ctx.sample(f"Say something on {booking.data.people} people.")
+        roots = await ctx.list_roots()
+        words = said.content.text if isinstance(said.content, TextContent) else "?"
+        return f"{booking.data.day}, {booking.data.people}, {words}, {roots[0].uri}"
 
     @server.tool
     async def steps(count: int, ctx: Context) -> str:
@@ -86,6 +105,21 @@ def build() -> Server:  # noqa: C901  # a list of tools, one after the other
     async def waits_stopped() -> int:
         """How many calls of `wait` were cancelled."""
         return stopped
+
+    async def more() -> str:
+        """There on and off."""
+        return "more"
+
+    @server.tool
+    async def change() -> bool:
+        """Add a tool, or take it away again; says whether it is there now."""
+        nonlocal there
+        there = not there
+        if there:
+            server.add_tool(more)
+        else:
+            server.remove_tool("more")
+        return there
 
     return server
 

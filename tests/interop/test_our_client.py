@@ -20,6 +20,7 @@ from dragoman.model import (
 from tests.interop.playing import call, ended, outcome, reached
 from tests.interop.processes import marked
 from tests.interop.roster import (
+    ASKING_ROWS,
     NEWEST,
     OLDER,
     OLDER_ROWS,
@@ -110,14 +111,30 @@ async def test_many_calls_at_once_to_one_server(folder: Path) -> None:
         assert connected.wire.check() == []
 
 
-def answered(asked: ElicitParams) -> dict[str, str | bool]:
+def person(asked: ElicitParams) -> dict[str, str | int | bool]:
     assert asked.message
-    return {"name": "Ann", "check": True}
+    return {"name": "Ann", "check": True, "day": "saturday", "people": 4}
 
 
-def completed(asked: CreateMessageParams) -> CreateMessageResult:
+def model(asked: CreateMessageParams) -> CreateMessageResult:
     assert asked.messages
     return CreateMessageResult(role="assistant", model="none", content=TextContent(text="a model's word"))
+
+
+HANDLERS = {"elicitation_handler": person, "sampling_handler": model, "roots": ["file:///srv/project"]}
+
+
+@pytest.mark.parametrize(("peer", "transport", "protocol"), ASKING_ROWS)
+async def test_what_a_function_asks_during_a_call(
+    peer: str, transport: Transport, protocol: str, folder: Path
+) -> None:
+    async with asyncio.timeout(LIMIT), reached(peer, transport, folder) as connected:
+        async with connected.client(protocol, **HANDLERS) as client:
+            result = await client.call_tool("book")
+        assert result.text == "saturday, 4, a model's word, file:///srv/project"
+        assert connected.wire.check() == []
+        rounds = len(connected.wire.sent("tools/call"))
+        assert rounds > 1 if protocol == NEWEST else rounds == 1
 
 
 @pytest.mark.parametrize("transport", ["stdio", "http"])
@@ -130,16 +147,11 @@ def completed(asked: CreateMessageParams) -> CreateMessageResult:
     ],
     ids=["form", "model", "roots"],
 )
-async def test_what_a_server_asks_during_a_call(
+async def test_what_the_everything_server_asks(
     tool: str, arguments: dict[str, object], words: str, transport: Transport, folder: Path
 ) -> None:
     async with asyncio.timeout(LIMIT), reached("everything", transport, folder) as connected:
-        options = {
-            "elicitation_handler": answered,
-            "sampling_handler": completed,
-            "roots": ["file:///srv/project"],
-        }
-        async with connected.client("auto", **options) as client:
+        async with connected.client("auto", **HANDLERS) as client:
             await client.list_tools()
             result = await client.call_tool(tool, arguments)
             assert not result.is_error, result.text

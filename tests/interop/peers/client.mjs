@@ -25,7 +25,23 @@ async function transport() {
   return new StdioClientTransport({ command: target[0], args: target.slice(1), stderr: "inherit" });
 }
 
-const client = new sdk.Client({ name: "peer", version: "1.0.0" }, old ? {} : { versionNegotiation: { mode } });
+let changes = 0;
+const listChanged = { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => { changes += 1; } } };
+const capabilities = { elicitation: { form: {} }, sampling: {}, roots: {} };
+const options = { capabilities, listChanged, ...(old ? {} : { versionNegotiation: { mode } }) };
+const client = new sdk.Client({ name: "peer", version: "1.0.0" }, options);
+const schemas = old ? await load("@modelcontextprotocol/sdk/types.js") : {};
+const answer = (method, schema, handler) => client.setRequestHandler(old ? schemas[schema] : method, handler);
+answer("elicitation/create", "ElicitRequestSchema", ({ params }) => {
+  if (params.requestedSchema.properties.day.enum[0] !== "friday") throw new Error("another form");
+  return { action: "accept", content: { day: "saturday", people: 4 } };
+});
+answer("sampling/createMessage", "CreateMessageRequestSchema", ({ params }) => {
+  if (params.messages[0].content.text !== "Say something on 4 people.") throw new Error("another question");
+  return { role: "assistant", model: "none", content: { type: "text", text: "a model's word" } };
+});
+answer("roots/list", "ListRootsRequestSchema", () => ({ roots: [{ uri: "file:///srv/project" }] }));
+
 const opened = await transport();
 let revision;
 const told = opened.setProtocolVersion?.bind(opened);
@@ -71,6 +87,12 @@ for (let turn = 0; turn < 250 && stopped === "0"; turn++) {
 const odd = readFileSync(process.env.ODD, "utf8");
 const echoes = await Promise.all([...Array(10).keys()].map((turn) => call("echo", { text: turn + odd })));
 
+// Have the list of tools change until it is told.
+for (let turn = 0; turn < 250 && changes === 0; turn++) {
+  await call("change");
+  if (changes === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+}
+
 const found = {
   revision: revision ?? client.getNegotiatedProtocolVersion(),
   server: client.getServerVersion().name,
@@ -78,6 +100,8 @@ const found = {
   tools: tools.map((tool) => tool.name).sort(),
   text: added.content[0].text,
   structured: [added.structuredContent, order.structuredContent],
+  booked: (await call("book")).content[0].text,
+  changed: changes > 0,
   echoed: echoes.filter((echo, turn) => echo.content[0].text === turn + odd).length,
   content: picture.content.map((block) => block.type),
   failed: [failed.isError, failed.content[0].text],

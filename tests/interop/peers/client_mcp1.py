@@ -14,6 +14,7 @@ from mcp import ClientSession, McpError, StdioServerParameters, stdio_client, ty
 from mcp.client.streamable_http import streamable_http_client
 
 TARGET = sys.argv[1:]
+heard = []
 ODD = Path(os.environ["ODD"]).read_bytes().decode()
 
 
@@ -82,12 +83,52 @@ async def echoed(session):
     return len(right)
 
 
+async def changed(session):
+    """Have the list of tools change until it is told."""
+    for _ in range(250):
+        await session.call_tool("change", {})
+        if "notifications/tools/list_changed" in heard:
+            return True
+        await anyio.sleep(0.02)
+    return False
+
+
+async def form(context, asked):
+    properties = asked.requestedSchema["properties"]
+    assert properties["day"]["enum"] == ["friday", "saturday"]
+    return types.ElicitResult(action="accept", content={"day": "saturday", "people": 4})
+
+
+async def model(context, asked):
+    assert asked.messages[0].content.text == "Say something on 4 people."
+    words = types.TextContent(type="text", text="a model's word")
+    return types.CreateMessageResult(role="assistant", model="none", content=words)
+
+
+async def roots(context):
+    return types.ListRootsResult(roots=[types.Root(uri="file:///srv/project")])
+
+
+HANDLERS = {
+    "elicitation_callback": form,
+    "sampling_callback": model,
+    "list_roots_callback": roots,
+}
+
+
+async def note(message):
+    heard.append(getattr(getattr(message, "root", None), "method", None))
+
+
 async def main():
     if TARGET[0].startswith("http"):
         transport = streamable_http_client(TARGET[0])
     else:
         transport = stdio_client(StdioServerParameters(command=TARGET[0], args=TARGET[1:]))
-    async with transport as streams, ClientSession(streams[0], streams[1]) as session:
+    async with (
+        transport as streams,
+        ClientSession(streams[0], streams[1], message_handler=note, **HANDLERS) as session,
+    ):
         hello = await session.initialize()
         tools = (await session.list_tools()).tools
         added = await session.call_tool("add", {"a": 2, "b": 3})
@@ -102,6 +143,8 @@ async def main():
             "tools": sorted(tool.name for tool in tools),
             "text": added.content[0].text,
             "structured": [added.structuredContent, order.structuredContent],
+            "booked": (await session.call_tool("book", {})).content[0].text,
+            "changed": await changed(session),
             "echoed": await echoed(session),
             "content": [block.type for block in picture.content],
             "failed": [failed.isError, failed.content[0].text],

@@ -7,9 +7,10 @@ import sys
 from pathlib import Path
 
 import anyio
-from mcp import Client, MCPError, StdioServerParameters
+from mcp import Client, MCPError, StdioServerParameters, types
 
 MODE, *TARGET = sys.argv[1:]
+heard = []
 ODD = Path(os.environ["ODD"]).read_bytes().decode()
 
 
@@ -55,10 +56,52 @@ async def echoed(client):
     return len(right)
 
 
+async def changed(client):
+    """Have the list of tools change until it is told."""
+    if client.protocol_version == "2026-07-28":
+        async with client.listen(tools_list_changed=True) as listening:
+            await client.call_tool("change", {})
+            async for event in listening:
+                return type(event).__name__ == "ToolsListChanged"
+    for _ in range(250):
+        await client.call_tool("change", {})
+        if "notifications/tools/list_changed" in heard:
+            return True
+        await anyio.sleep(0.02)
+    return False
+
+
+async def form(context, asked):
+    properties = asked.requested_schema["properties"]
+    assert properties["day"]["enum"] == ["friday", "saturday"]
+    return types.ElicitResult(action="accept", content={"day": "saturday", "people": 4})
+
+
+async def model(context, asked):
+    assert asked.messages[0].content.text == "Say something on 4 people."
+    words = types.TextContent(type="text", text="a model's word")
+    return types.CreateMessageResult(role="assistant", model="none", content=words)
+
+
+async def roots(context):
+    return types.ListRootsResult(roots=[types.Root(uri="file:///srv/project")])
+
+
+HANDLERS = {
+    "elicitation_callback": form,
+    "sampling_callback": model,
+    "list_roots_callback": roots,
+}
+
+
+async def note(message):
+    heard.append(getattr(message, "method", None))
+
+
 async def main():
     http = TARGET[0].startswith("http")
     target = TARGET[0] if http else StdioServerParameters(command=TARGET[0], args=TARGET[1:])
-    async with Client(target, mode=MODE) as client:
+    async with Client(target, mode=MODE, message_handler=note, **HANDLERS) as client:
         tools = (await client.list_tools()).tools
         added = await client.call_tool("add", {"a": 2, "b": 3})
         order = await client.call_tool("order", {"order_id": "A-1042"})
@@ -87,6 +130,8 @@ async def main():
             "tools": sorted(tool.name for tool in tools),
             "text": added.content[0].text,
             "structured": [added.structured_content, order.structured_content],
+            "booked": (await client.call_tool("book", {})).content[0].text,
+            "changed": await changed(client),
             "echoed": await echoed(client),
             "content": [block.type for block in picture.content],
             "failed": [failed.is_error, failed.content[0].text],

@@ -9,7 +9,7 @@ const [modules, transport] = process.argv.slice(2);
 const locate = createRequire(modules + "/");
 const load = (name) => import(pathToFileURL(locate.resolve(name)).href);
 
-const { McpServer, createMcpHandler } = await load("@modelcontextprotocol/server");
+const { McpServer, acceptedContent, createMcpHandler, inputRequired } = await load("@modelcontextprotocol/server");
 const z = await load("zod/v4");
 
 let stopped = 0;
@@ -55,6 +55,27 @@ function build() {
       await new Promise((resolve) => ctx.mcpReq.signal.addEventListener("abort", resolve, { once: true }));
       stopped += 1;
       return text("never");
+    },
+  );
+  const table = z.object({ day: z.string(), people: z.int() });
+  server.registerTool(
+    "book",
+    { description: "Ask the person, the model and for the roots, all at once.", inputSchema: z.object({}) },
+    async (_, ctx) => {
+      const answers = ctx.mcpReq.inputResponses;
+      const booking = acceptedContent(answers, "booking", table);
+      if (booking !== undefined) {
+        const { said, roots } = answers;
+        return text(`${booking.day}, ${booking.people}, ${said.content.text}, ${roots.roots[0].uri}`);
+      }
+      const words = { type: "text", text: "Say something on 4 people." };
+      return inputRequired({
+        inputRequests: {
+          booking: inputRequired.elicit({ message: "Which table?", requestedSchema: table }),
+          said: inputRequired.createMessage({ messages: [{ role: "user", content: words }], maxTokens: 10 }),
+          roots: inputRequired.listRoots(),
+        },
+      });
     },
   );
   server.registerTool(

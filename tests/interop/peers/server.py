@@ -7,6 +7,9 @@ port on stdout, and a line on stderr for each request that it answered.
 import asyncio
 import socket
 import sys
+from typing import Annotated
+
+from pydantic import BaseModel
 
 KIND, TRANSPORT = sys.argv[1:]
 
@@ -67,6 +70,49 @@ async def wait(ctx: Context) -> str:
 async def waits_stopped() -> int:
     """How many calls of `wait` were cancelled."""
     return stopped
+
+
+class Booking(BaseModel):
+    day: str
+    people: int = 2
+
+
+if KIND == "mcp2":
+    from mcp.server.mcpserver.resolve import Elicit, ListRoots, Resolve, Sample
+    from mcp.types import CreateMessageResult, ListRootsResult, SamplingMessage, TextContent
+
+    def person() -> Elicit[Booking]:
+        return Elicit("Which table?", Booking)
+
+    Table = Annotated[Booking, Resolve(person)]
+
+    def model(table: Table) -> Sample:
+        words = TextContent(type="text", text=f"Say something on {table.people} people.")
+        return Sample([SamplingMessage(role="user", content=words)], max_tokens=10)
+
+    def project() -> ListRoots:
+        return ListRoots()
+
+    @server.tool()
+    async def book(
+        table: Table,
+        said: Annotated[CreateMessageResult, Resolve(model)],
+        roots: Annotated[ListRootsResult, Resolve(project)],
+    ) -> str:
+        """Ask the person, then the model, then for the roots."""
+        return f"{table.day}, {table.people}, {said.content.text}, {roots.roots[0].uri}"
+
+else:
+    from mcp.types import SamplingMessage, TextContent
+
+    @server.tool()
+    async def book(ctx: Context) -> str:
+        """Ask the person, then the model, then for the roots."""
+        table = (await ctx.elicit("Which table?", Booking)).data
+        words = TextContent(type="text", text=f"Say something on {table.people} people.")
+        said = await ctx.session.create_message([SamplingMessage(role="user", content=words)], max_tokens=10)
+        roots = await ctx.session.list_roots()
+        return f"{table.day}, {table.people}, {said.content.text}, {roots.roots[0].uri}"
 
 
 def told(app):
