@@ -45,13 +45,19 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
         yield archive
 
 
-def test_the_wheel_holds_every_module_and_the_typing_marker(wheel: zipfile.ZipFile) -> None:
-    package = ROOT / "src/dragoman"
-    ours = {
-        path.relative_to(ROOT / "src").as_posix()
-        for path in package.rglob("*")
+def files(folder: Path) -> set[str]:
+    return {
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
+
+
+def test_the_wheel_holds_every_module_the_typing_marker_and_what_the_demo_shows(
+    wheel: zipfile.ZipFile,
+) -> None:
+    ours = {f"dragoman/{name}" for name in files(ROOT / "src/dragoman")}
+    ours |= {f"dragoman/_examples/orders/{name}" for name in files(ROOT / "examples/orders")}
     held = {name for name in wheel.namelist() if not name.split("/")[0].endswith(".dist-info")}
     assert "dragoman/py.typed" in held
     assert held == ours
