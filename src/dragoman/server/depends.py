@@ -9,11 +9,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from functools import partial
 from inspect import isasyncgenfunction, isgeneratorfunction
 from types import FunctionType
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
+
+import msgspec
 
 from dragoman.errors import UsageError
 from dragoman.protocol.call import Call
@@ -31,8 +32,7 @@ Kind: TypeAlias = Literal["value", "generator", "async generator"]
 _CONTEXTS: Final = {"Context": Context}
 
 
-@dataclass(frozen=True, slots=True)
-class Dependency:
+class Dependency(msgspec.Struct, frozen=True):
     """What `Depends(...)` makes."""
 
     function: Supplier
@@ -89,7 +89,7 @@ def _dependency(item: Any) -> Dependency | None:
     return None
 
 
-class _Plan(NamedTuple):
+class _Plan(msgspec.Struct, frozen=True):
     """How one supplier is called. A parameter without a dependency takes the context."""
 
     kind: Kind
@@ -197,7 +197,8 @@ class _Scope:
             function = self._overrides.get(function, function)
         if dependency.cache and function in self._values:
             return self._values[function]
-        kind, parameters = plan(function)
+        planned = plan(function)
+        kind, parameters = planned.kind, planned.parameters
         arguments: dict[str, Any] = {}
         for name, inner in parameters:
             if inner is None:

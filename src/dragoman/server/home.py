@@ -6,8 +6,9 @@ A tool that is mounted in another server stays at home in its own. It knows no c
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 if TYPE_CHECKING:
     from dragoman.server.lifespan import Lifespan
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
 PROGRESS_RATE: float = 20.0  # reports a second
 
 
-@dataclass(slots=True, eq=False)
-class Home:
+class Home(msgspec.Struct, eq=False):
     """`tool` finds a tool of the server by name. `overrides` are for tests: what supplies a value
     instead of the function that a handler names. `progress_rate` is in reports a second. `mounted`
     are the homes of servers that are served along with this one.
@@ -24,11 +24,9 @@ class Home:
 
     tool: Callable[[str], Any]
     life: Lifespan | None = None
-    overrides: dict[Callable[..., Any], Callable[..., Any]] = field(
-        default_factory=dict[Callable[..., Any], Callable[..., Any]]
-    )
+    overrides: dict[Callable[..., Any], Callable[..., Any]] = {}
     progress_rate: float = PROGRESS_RATE
-    mounted: list[Home] = field(default_factory=list["Home"])
+    mounted: list[Home] = []
 
     def attach(self) -> None:
         """Somebody begins to serve in the running event loop: what takes time to start starts."""

@@ -11,8 +11,9 @@ import logging
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from contextvars import copy_context
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias
+
+import msgspec
 
 from dragoman.errors import Refusal, UsageError
 
@@ -21,19 +22,17 @@ log = logging.getLogger("dragoman.server")
 Factory: TypeAlias = Callable[[Any], AbstractAsyncContextManager[Any]]
 
 
-@dataclass(slots=True, eq=False)
-class _Run:
+class _Run(msgspec.Struct, eq=False):
     """One time that it lives: `begun` and `over` tell, `value` or `fault` is what became of the start."""
 
     begun: asyncio.Future[None]
     over: asyncio.Future[None]
     value: Any = None
     fault: BaseException | None = None
-    task: asyncio.Task[None] = field(init=False)
+    task: asyncio.Task[None] | None = None  # there as soon as anybody else sees it
 
 
-@dataclass(slots=True, eq=False)
-class _Place:
+class _Place(msgspec.Struct, eq=False):
     """The state in one event loop: what it sets up belongs to the loop, and cannot be used in another."""
 
     run: _Run | None = None
@@ -160,13 +159,13 @@ class Lifespan:
     @staticmethod
     async def _end(place: _Place) -> None:
         run, place.run = place.run, None
-        if run is None:
+        if run is None or run.task is None:
             return
-        place.ending = run.task
+        place.ending = task = run.task
         if not run.begun.done():
-            run.task.cancel()
+            task.cancel()
         elif not run.over.done():
             run.over.set_result(None)
-        await asyncio.wait([run.task])
-        if place.ending is run.task:
+        await asyncio.wait([task])
+        if place.ending is task:
             place.ending = None
