@@ -46,8 +46,8 @@ back as it went, have a call fail, follow progress.
 * **Left**: how it ended after `close()`. A process ends with status 0 and leaves no process behind; a
   session is deleted; without a session there is nothing to end.
 
-These ask the person, the model and for the roots in the middle of a call over either transport, by requests of their own or by
-`input_required`, and get their answers: {asking}.
+These ask the person, the model and for the roots in the middle of a call over either transport, by requests
+of their own or by `input_required`, and get their answers: {asking}.
 
 {older} can be asked for with `protocol=`. These agree and work: {older_peers}.
 
