@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         PeerFault,
         Refusal,
         RemoteError,
+        ResourceNotFound,
         ToolError,
         UsageError,
     )
@@ -35,12 +36,14 @@ if TYPE_CHECKING:
         Icon,
         ImageContent,
         InputRequiredResult,
+        PromptMessage,
+        ResourceContents,
         ResourceLink,
         TextContent,
         Tool,
         ToolAnnotations,
     )
-    from dragoman.server import Audio, Context, File, Image, Server
+    from dragoman.server import Audio, Context, File, Image, Message, Server
 
 # Name -> the module that has it. A new public name is one line here and one import above; a test
 # holds the two and `__all__` together.
@@ -62,12 +65,16 @@ _HOMES = {
     "ImageContent": "dragoman.model",
     "InputRequiredResult": "dragoman.model",
     "LocalError": "dragoman.errors",
+    "Message": "dragoman.server",
     "Meta": "msgspec",
     "NegotiationError": "dragoman.errors",
     "PeerFault": "dragoman.errors",
+    "PromptMessage": "dragoman.model",
     "Refusal": "dragoman.errors",
     "RemoteError": "dragoman.errors",
+    "ResourceContents": "dragoman.model",
     "ResourceLink": "dragoman.model",
+    "ResourceNotFound": "dragoman.errors",
     "Server": "dragoman.server",
     "SyncClient": "dragoman.client",
     "TextContent": "dragoman.model",
@@ -95,12 +102,16 @@ __all__ = [
     "ImageContent",
     "InputRequiredResult",
     "LocalError",
+    "Message",
     "Meta",
     "NegotiationError",
     "PeerFault",
+    "PromptMessage",
     "Refusal",
     "RemoteError",
+    "ResourceContents",
     "ResourceLink",
+    "ResourceNotFound",
     "Server",
     "SyncClient",
     "TextContent",

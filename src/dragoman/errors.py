@@ -141,6 +141,10 @@ class ToolError(DragomanError):
     """Raised by a tool: the call ends with `isError: true` and this text, for the model to act on."""
 
 
+class ResourceNotFound(DragomanError):
+    """Raised by the function of a resource: nothing is there. Answered with the error of the revision."""
+
+
 def exit_text(status: int) -> str:
     """An exit status as a person says it: `exit status 3`, or `killed by signal 9`."""
     return f"killed by signal {-status}" if status < 0 else f"exit status {status}"

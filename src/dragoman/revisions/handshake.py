@@ -25,6 +25,7 @@ from dragoman.model import (
     ListResourcesResult,
     ListResourceTemplatesResult,
     ListToolsResult,
+    Prompt,
     RequestMeta,
     ResourceLink,
     Result,
@@ -96,25 +97,30 @@ def without_structured(result: CallToolResult) -> CallToolResult:
     return result if result.structured_content is UNSET else replace(result, structured_content=UNSET)
 
 
-def without_links(result: CallToolResult) -> CallToolResult:
+def link_as_text(block: ContentBlock) -> ContentBlock:
     """Before 2025-06-18 there was no `resource_link`: the link is told in text."""
-    return _content(result, ResourceLink, text=lambda link: f"{link.title or link.name}: {link.uri}")
+    if type(block) is not ResourceLink:
+        return block
+    return TextContent(text=f"{block.title or block.name}: {block.uri}")
 
 
-def without_audio(result: CallToolResult) -> CallToolResult:
+def audio_as_text(block: ContentBlock) -> ContentBlock:
     """Before 2025-03-26 there was no audio content: its absence is told in text."""
-    return _content(
-        result,
-        AudioContent,
-        text=lambda audio: f"[audio, {audio.mime_type}: this client's protocol has no audio]",
-    )
+    if type(block) is not AudioContent:
+        return block
+    return TextContent(text=f"[audio, {block.mime_type}: this client's protocol has no audio]")
 
 
-def _content(result: CallToolResult, kind: type[Any], *, text: Callable[[Any], str]) -> CallToolResult:
-    if not any(type(block) is kind for block in result.content):
-        return result
-    blocks: list[ContentBlock] = [TextContent(text=text(b)) if type(b) is kind else b for b in result.content]
-    return replace(result, content=blocks)
+def contents(change: Callable[[ContentBlock], ContentBlock]) -> Step:
+    """A step for `tools/call`: `change` applied to each content block."""
+
+    def run(result: CallToolResult) -> CallToolResult:
+        blocks = [change(block) for block in result.content]
+        if all(new is old for new, old in zip(blocks, result.content, strict=True)):
+            return result
+        return replace(result, content=blocks)
+
+    return run
 
 
 def tools(*fields: str) -> Step:
@@ -163,10 +169,54 @@ def bare_server(*fields: str) -> Step:
     return run
 
 
+def untitled_arguments(result: ListPromptsResult) -> ListPromptsResult:
+    """Before 2025-06-18 the arguments of a prompt had no titles."""
+    return replace(result, prompts=[_untitled(prompt) for prompt in result.prompts])
+
+
+def _untitled(prompt: Prompt) -> Prompt:
+    if prompt.arguments is UNSET:
+        return prompt
+    return replace(prompt, arguments=[replace(argument, title=UNSET) for argument in prompt.arguments])
+
+
+def without_completions(result: InitializeResult) -> InitializeResult:
+    """Before 2025-03-26 there was completion, but no capability for it."""
+    return replace(result, capabilities=replace(result.capabilities, completions=UNSET))
+
+
+def undated(member: str) -> Step:
+    """A step for a list result: before 2025-06-18 annotations did not say when something was modified."""
+
+    def run(result: Any) -> Any:
+        return replace(result, **{member: [_undated(entry) for entry in getattr(result, member)]})
+
+    return run
+
+
+def _undated(entry: Any) -> Any:
+    said = entry.annotations
+    if said is UNSET or said.last_modified is UNSET:
+        return entry
+    return replace(entry, annotations=replace(said, last_modified=UNSET))
+
+
 def lists(*fields: str) -> dict[type[Result], Step]:
     """The same fields taken out of prompts, resources and templates."""
     return {
         ListPromptsResult: listed("prompts", *fields),
         ListResourcesResult: listed("resources", *fields),
         ListResourceTemplatesResult: listed("resource_templates", *fields),
+    }
+
+
+def first_lists() -> dict[type[Result], Step]:
+    """Prompts, resources and templates as they were before 2025-06-18."""
+    fields = ("icons", "title", "meta")
+    return {
+        ListPromptsResult: chain(listed("prompts", *fields), untitled_arguments),
+        ListResourcesResult: chain(listed("resources", *fields), undated("resources")),
+        ListResourceTemplatesResult: chain(
+            listed("resource_templates", *fields), undated("resource_templates")
+        ),
     }

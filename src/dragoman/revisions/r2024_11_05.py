@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from dragoman.model import CallToolResult, InitializeResult, ListToolsResult
+from dragoman.model import CallToolResult, ContentBlock, GetPromptResult, InitializeResult, ListToolsResult
 from dragoman.revisions.base import HttpRules, Revision
 from dragoman.revisions.handshake import (
+    audio_as_text,
     bare_server,
     chain,
+    contents,
+    first_lists,
     identify,
-    lists,
+    link_as_text,
+    prompt_messages,
     sealer,
     tools,
-    without_audio,
-    without_links,
+    without_completions,
     without_structured,
 )
 from dragoman.revisions.r2025_11_25 import METHODS, NOTIFICATIONS
+
+
+def _first(block: ContentBlock) -> ContentBlock:
+    return audio_as_text(link_as_text(block))
+
 
 REVISION = Revision(
     version="2024-11-05",
@@ -25,9 +33,12 @@ REVISION = Revision(
     seal=sealer(
         {
             ListToolsResult: tools("icons", "execution", "title", "output_schema", "meta", "annotations"),
-            CallToolResult: chain(without_structured, without_links, without_audio),
-            InitializeResult: bare_server("icons", "description", "website_url", "title"),
-            **lists("icons", "title", "meta"),
+            CallToolResult: chain(without_structured, contents(_first)),
+            GetPromptResult: prompt_messages(_first),
+            InitializeResult: chain(
+                bare_server("icons", "description", "website_url", "title"), without_completions
+            ),
+            **first_lists(),
         }
     ),
     http=HttpRules(sessions=True, routing_headers=False, disconnect_cancels=False, status={}, polling=False),

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dragoman.model import CallToolResult, InitializeResult, ListToolsResult
+from dragoman.model import CallToolResult, GetPromptResult, InitializeResult, ListToolsResult
 from dragoman.revisions.base import HttpRules, Revision
 from dragoman.revisions.handshake import (
     bare_server,
     chain,
+    contents,
+    first_lists,
     identify,
-    lists,
+    link_as_text,
+    prompt_messages,
     sealer,
     tools,
-    without_links,
     without_structured,
 )
 from dragoman.revisions.r2025_11_25 import METHODS, NOTIFICATIONS
@@ -24,9 +26,10 @@ REVISION = Revision(
     seal=sealer(
         {
             ListToolsResult: tools("icons", "execution", "title", "output_schema", "meta"),
-            CallToolResult: chain(without_structured, without_links),
+            CallToolResult: chain(without_structured, contents(link_as_text)),
+            GetPromptResult: prompt_messages(link_as_text),
             InitializeResult: bare_server("icons", "description", "website_url", "title"),
-            **lists("icons", "title", "meta"),
+            **first_lists(),
         }
     ),
     http=HttpRules(sessions=True, routing_headers=False, disconnect_cancels=False, status={}, polling=False),

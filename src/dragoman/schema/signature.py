@@ -66,6 +66,7 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     of its parameters can only be given by position."""
     description: str
     """The docstring without the parts that describe parameters; may be empty."""
+    arguments: tuple[Argument, ...]
     input_schema: dict[str, Any]
     output: Output | None
     context: str | None
@@ -146,6 +147,7 @@ def reflect(
         name=name,
         function=_callable(function, shape),
         description=text,
+        arguments=tuple(arguments),
         input_schema=schema,
         output=output,
         context=context,

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from dragoman.errors import Refusal
+from dragoman.errors import Refusal, UsageError
 from dragoman.model import (
     MISSING_REQUIRED_CLIENT_CAPABILITY,
     ClientCapabilities,
@@ -18,6 +18,7 @@ from dragoman.model import (
     LoggingMessageParams,
     Number,
     RequestId,
+    ResourceContents,
 )
 from dragoman.protocol.call import Call
 from dragoman.server.asking import Asks, record
@@ -113,6 +114,20 @@ class Context(Asks):
     def request_state(self) -> str | None:
         """What such a handler put into `request_state` the round before; None in the first."""
         return record(self._call).raw
+
+    # Reading -------------------------------------------------------------------------------------
+
+    async def read_resource(self, uri: str) -> list[ResourceContents]:
+        """What a resource of this server holds, as its client would read it.
+
+        Raises:
+            ResourceNotFound: there is none.
+            DragomanError: it cannot be read.
+        """
+        if self._call.reader is None:
+            raise UsageError("resources are read while a tool, a prompt or a resource is called")
+        contents: list[ResourceContents] = await self._call.reader(self._call, self, uri=uri)
+        return contents
 
     # Sending -------------------------------------------------------------------------------------
 

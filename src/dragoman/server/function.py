@@ -7,22 +7,23 @@ value.
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextvars
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from inspect import isawaitable, iscoroutinefunction
-from typing import Any
+from typing import Any, TypeVar
 
 from dragoman.errors import Refusal
 from dragoman.schema.errors import ArgumentError, Fault
 
 # Plain functions run here, so that a slow one stalls neither the loop nor a ping.
-_threads: list[ThreadPoolExecutor] = []
+_threads: list[concurrent.futures.ThreadPoolExecutor] = []
 THREADS = 64
 
 Function = Callable[..., Any]
 Invoke = Callable[[dict[str, Any]], Awaitable[Any]]
+T = TypeVar("T")
 
 
 def tell(exc: Exception) -> str:
@@ -59,13 +60,18 @@ async def _call_inline(function: Function, arguments: dict[str, Any]) -> Any:
 
 
 async def _call_in_thread(function: Function, arguments: dict[str, Any]) -> Any:
-    context = contextvars.copy_context()
-    work = partial(context.run, partial(function, **arguments))
-    value = await asyncio.get_running_loop().run_in_executor(_pool(), work)
+    value = await in_thread(partial(function, **arguments))
     return await value if isawaitable(value) else value
 
 
-def _pool() -> ThreadPoolExecutor:
+async def in_thread(work: Callable[[], T]) -> T:
+    """What `work()` gives, done in a worker thread."""
+    context = contextvars.copy_context()
+    return await asyncio.get_running_loop().run_in_executor(_pool(), partial(context.run, work))
+
+
+def _pool() -> concurrent.futures.ThreadPoolExecutor:
     if not _threads:
-        _threads.append(ThreadPoolExecutor(THREADS, thread_name_prefix="dragoman-tool"))
+        # Looked up here because that is what loads it, and most servers need no thread.
+        _threads.append(concurrent.futures.ThreadPoolExecutor(THREADS, thread_name_prefix="dragoman-tool"))
     return _threads[0]

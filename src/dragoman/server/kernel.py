@@ -24,6 +24,7 @@ from dragoman.model import (
     InitializeResult,
     InputRequiredResult,
     ListToolsResult,
+    PaginatedResult,
     Result,
     ServerCapabilities,
 )
@@ -33,11 +34,12 @@ from dragoman.revisions import BY_VERSION, HANDSHAKE, STATELESS
 from dragoman.revisions.base import Caller, Method
 from dragoman.schema.parameters import HeaderParameter
 from dragoman.server.asking import Suspend
+from dragoman.server.catalog import Catalog
 from dragoman.server.extension import Extension
 from dragoman.server.home import Home
 from dragoman.server.middleware import Handler, Middleware, fold
 from dragoman.server.registry import Paging, Registry
-from dragoman.server.subscriptions import Hub
+from dragoman.server.subscriptions import Hub, Kind
 from dragoman.server.tool import Tool
 
 if TYPE_CHECKING:
@@ -68,7 +70,9 @@ class Kernel:
 
     def __init__(self, identity: Identity, paging: Paging, *, rounds: Callable[[], Rounds]) -> None:
         self.identity = identity
-        self.tools = Registry[Tool]("tool", member="tools", result=ListToolsResult, paging=paging)
+        self.tools = Registry[Tool](
+            "tool", member="tools", result=ListToolsResult, paging=paging.of("tools/list")
+        )
         self.home = Home(self.tools.get)
         self.sight: Sight | None = None  # who sees what, where not everybody sees all
         self.hub = Hub()
@@ -77,7 +81,7 @@ class Kernel:
         self._rounds = rounds
         self.layers: list[Middleware] = []
         self._folded: Handler | None = None
-        self._kept: dict[tuple[str, str | None], _Kept] = {}
+        self._kept: dict[tuple[str, str, str | None], _Kept] = {}
         info = msgspec.json.encode(identity.info)
         self._seal_meta: Mapping[str, Any] = {SERVER_INFO_KEY: Raw(info)}
         self._routes: dict[str, Handler] = {
@@ -90,6 +94,7 @@ class Kernel:
             "tools/call": self._call_tool,
         }
         self.tools.on_change = self.tools_changed
+        self.catalog = Catalog(paging, seen=self._seen, changed=self.changed)
 
     # The protocol.call.Kernel face ---------------------------------------------------------------
 
@@ -153,8 +158,18 @@ class Kernel:
 
     def tools_changed(self) -> None:
         """Tell everybody who listens that the tools changed."""
+        self.changed("tools")
+
+    def changed(self, kind: Kind) -> None:
+        """Tell everybody who listens that a list changed; from the first time on there is such a list."""
         self._kept.clear()
-        self.hub.publish("tools")
+        if kind not in self.hub.kinds:
+            self.hub.kinds = frozenset([*self.hub.kinds, kind])
+            self._routes |= self.catalog.routes(kind, self.in_rounds)
+        self.hub.publish(kind)
+
+    def _seen(self, principal: str | None) -> Callable[[Any], bool] | None:
+        return None if self.sight is None else self.sight.of(principal)
 
     # Routes --------------------------------------------------------------------------------------
 
@@ -166,12 +181,13 @@ class Kernel:
 
     def _sealed_list(self, call: Call, result: Result) -> Result:
         """A list as encoded before, if it is the very object that was encoded before."""
-        key = call.revision.version, getattr(call.params, "cursor", UNSET) or None
+        cursor = getattr(call.params, "cursor", UNSET) or None
+        key = call.method.name, call.revision.version, cursor
         kept = self._kept.get(key)
         if kept is not None and kept.result is result:
             return cast("Result", kept.encoded)  # an encoding stands for what it encodes
         sealed = call.revision.seal(result, call.method, extra=self._seal_meta)
-        if call.method.name != "tools/list":
+        if not isinstance(result, PaginatedResult):
             return sealed
         encoded = Raw(msgspec.json.encode(sealed))
         self._kept[key] = _Kept(result, encoded)
@@ -179,9 +195,11 @@ class Kernel:
 
     def capabilities(self) -> ServerCapabilities:
         """What this server offers right now."""
-        return ServerCapabilities(
+        capabilities = ServerCapabilities(
             tools={"listChanged": True}, logging={}, extensions=self._extensions or UNSET
         )
+        self.catalog.declare(capabilities, self.hub.kinds)
+        return capabilities
 
     async def _initialize(self, call: Call) -> InitializeResult:
         params: InitializeParams = call.params
@@ -219,8 +237,7 @@ class Kernel:
 
     async def _list_tools(self, call: Call) -> Result:
         cursor = call.params.cursor
-        seen = None if self.sight is None else self.sight.of(call.principal)
-        return self.tools.page(None if cursor is UNSET else cursor, seen)
+        return self.tools.page(None if cursor is UNSET else cursor, self._seen(call.principal))
 
     async def _call_tool(self, call: Call) -> Result:
         params = call.params
@@ -232,6 +249,7 @@ class Kernel:
     async def in_rounds(self, call: Call, handle: Handler) -> Result:
         """Answer a call whose handler may ask the client."""
         params = call.params
+        call.reader = self.catalog.reading.within
         came_back = params.request_state is not UNSET or params.input_responses is not UNSET
         if came_back and not call.revision.asks_inline:
             self._rounds().open(call)

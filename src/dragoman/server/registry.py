@@ -6,16 +6,19 @@ A list is built once and kept until the set changes. It refuses to know who is a
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Generic, Protocol, TypedDict, TypeVar
 
 from msgspec import UNSET
 
 from dragoman.errors import Refusal, UsageError
 from dragoman.model import CacheScope, PaginatedResult
+from dragoman.revisions import LATEST
 
 _SIGNATURE = 8  # bytes
+
+CACHEABLE: Final = tuple(name for name, method in LATEST.methods.items() if method.cacheable)
 
 Sign = Callable[[bytes], bytes]
 
@@ -54,6 +57,13 @@ class Watcher(Protocol[E_contra]):
         ...
 
 
+class Caching(TypedDict, total=False):
+    """How long, in milliseconds, and by whom something may be cached."""
+
+    ttl_ms: int
+    cache_scope: CacheScope
+
+
 @dataclass(frozen=True, slots=True)
 class Paging:
     """How lists are given out: entries a page (all without a size), caching hints, and who signs cursors."""
@@ -62,12 +72,21 @@ class Paging:
     ttl_ms: int
     cache_scope: CacheScope
     sign: Sign
+    hints: Mapping[str, Caching] = field(default_factory=dict[str, Caching])  # instead, by method
 
     def __post_init__(self) -> None:
         if self.size is not None and self.size < 1:
             raise UsageError(f"page_size: expected a whole number above 0, received {self.size}")
         if self.ttl_ms < 0:
             raise UsageError(f"ttl_ms: expected 0 or more milliseconds, received {self.ttl_ms}")
+        for method in self.hints:
+            if method not in CACHEABLE:
+                raise UsageError(f"caching: {method!r} is none of {', '.join(CACHEABLE)}")
+
+    def of(self, method: str) -> Paging:
+        """The same for one method, its own hints in place of those for all."""
+        said = self.hints.get(method)
+        return self if not said else replace(self, **said)
 
 
 class Registry(Generic[E]):

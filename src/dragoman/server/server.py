@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack, overload
 
 from msgspec import UNSET
 
 from dragoman.errors import UsageError
 from dragoman.model import CacheScope, Icon, Implementation
+from dragoman.server.features import Features
 from dragoman.server.kernel import Identity, Kernel
 from dragoman.server.middleware import Middleware, only
-from dragoman.server.registry import Paging
+from dragoman.server.registry import Caching, Paging
 from dragoman.server.tool import Tool, ToolOptions, build
 from dragoman.transports.stdio import run_stdio
 from dragoman.version import VERSION
@@ -28,9 +29,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 class ServerOptions(TypedDict, total=False):
     """What `Server(...)` takes beside its name, version and instructions, all optional.
 
-    `title`, `description`, `website_url`, `icons`: how the server presents itself. `page_size`: tools
+    `title`, `description`, `website_url`, `icons`: how the server presents itself. `page_size`: entries
     on one page of a list; all on one without it. `ttl_ms`, `cache_scope`: how long and by whom
-    lists may be cached (server/utilities/caching). `argument_errors`: `"result"` answers arguments
+    lists may be cached (server/utilities/caching); `caching`: the same for single methods, as in
+    `{"prompts/list": {"ttl_ms": 60_000}}`. `argument_errors`: `"result"` answers arguments
     that do not fit with `isError`, `"protocol"` with -32602. `middleware`: outermost first.
     `secret`: what seals the state that clients keep between rounds; at least 16 bytes, or several,
     the newest first. Every process of one service needs the same; without it the environment
@@ -45,13 +47,14 @@ class ServerOptions(TypedDict, total=False):
     page_size: int
     ttl_ms: int
     cache_scope: CacheScope
+    caching: Mapping[str, Caching]
     argument_errors: Literal["result", "protocol"]
     middleware: Iterable[Middleware]
     secret: str | bytes | Sequence[str | bytes]
     state_lifetime: float
 
 
-class Server:
+class Server(Features):
     """An MCP server.
 
     Handlers are written once and work on every revision and every transport::
@@ -90,8 +93,10 @@ class Server:
         self._rounds: Rounds | None = None
         self._state_lifetime = options.get("state_lifetime", 3600.0)
         ttl_ms, scope = options.get("ttl_ms", 0), options.get("cache_scope", "public")
-        paging = Paging(options.get("page_size"), ttl_ms, scope, self._sign)
-        self.kernel = Kernel(Identity(info, instructions, ttl_ms, scope), paging, rounds=self._in_rounds)
+        paging = Paging(options.get("page_size"), ttl_ms, scope, self._sign, options.get("caching", {}))
+        hello = paging.of("server/discover")
+        identity = Identity(info, instructions, hello.ttl_ms, hello.cache_scope)
+        self.kernel = Kernel(identity, paging, rounds=self._in_rounds)
         self._protocol_errors = errors == "protocol"
         for layer in options.get("middleware", ()):
             self.kernel.use(layer)

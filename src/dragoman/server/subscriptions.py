@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from dragoman.jsonrpc.message import Id
 from dragoman.model import (
     SUBSCRIPTION_ID_KEY,
+    ResourceUpdatedParams,
     SubscriptionFilter,
     SubscriptionsListenParams,
     SubscriptionsListenResult,
@@ -49,6 +50,7 @@ class Subscription(msgspec.Struct, eq=False):
     channel: Channel
     link: Link
     ended: asyncio.Future[None]
+    watched: frozenset[str] = frozenset()  # resources
 
     def tag(self) -> dict[str, Any]:
         """The `_meta` that every message on this stream carries."""
@@ -67,7 +69,8 @@ class Hub(msgspec.Struct, eq=False):
         params: SubscriptionsListenParams = call.params
         wish = self._granted(params.notifications)
         ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        subscription = Subscription(call.id, wish, call.channel, call.link, ended)
+        watched = frozenset(wish.resource_subscriptions or ())
+        subscription = Subscription(call.id, wish, call.channel, call.link, ended, watched)
         acknowledged = _Acknowledged(meta=subscription.tag(), notifications=wish)
         call.channel.notify("notifications/subscriptions/acknowledged", acknowledged)
         self.subscriptions.add(subscription)
@@ -93,6 +96,16 @@ class Hub(msgspec.Struct, eq=False):
         for link in list(self.links):
             if link.session is not None and link.session.initialized and link.notify is not None:
                 link.notify(method, UNSET)
+
+    def updated(self, uri: str) -> None:
+        """Tell everybody who watches a resource that it changed."""
+        method = "notifications/resources/updated"
+        for subscription in list(self.subscriptions):
+            if uri in subscription.watched:
+                subscription.channel.notify(method, _Changed(meta=subscription.tag(), uri=uri))
+        for link in list(self.links):
+            if uri in link.subscriptions and link.notify is not None:
+                link.notify(method, ResourceUpdatedParams(uri=uri))
 
     def end(self, link: Link | None = None) -> None:
         """End all subscriptions of `link`, or all there are, gracefully: each gets its result."""

@@ -1,0 +1,56 @@
+"""Functions whose arguments arrive as texts by name: those of prompts, templates and completions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dragoman.errors import UsageError
+from dragoman.protocol.call import Call
+from dragoman.schema.signature import Signature, reflect
+from dragoman.schema.texts import Texts
+from dragoman.server.context import Context
+from dragoman.server.function import Function, Invoke, invoker
+from dragoman.server.injection import find_injection
+
+if TYPE_CHECKING:
+    from dragoman.server.depends import Needs
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TextFunction:
+    """A function, and how it is called with texts."""
+
+    signature: Signature
+    texts: Texts
+    invoke: Invoke
+    needs: Needs | None  # what is supplied beside the arguments
+
+    @staticmethod
+    def of(function: Function, noun: str, *, name: str | None = None, inline: bool = False) -> TextFunction:
+        """Reflect on `function` once; `noun` is what is made of it, and `name` what that is called.
+
+        Raises:
+            UsageError: a signature that cannot be called with named values, or no name.
+        """
+        if not callable(function):
+            raise UsageError(f"a {noun} is made of a function, received {type(function).__name__}")
+        # Whatever it returns, no schema of it is published: there is none to draw up.
+        injection = find_injection()
+        signature = reflect(
+            function, context_types=(Context,), injected=injection, content_types=(object,), name=name
+        )
+        if signature.name in ("", "<lambda>"):
+            raise UsageError(f"a {noun} needs a name: @server.{noun}(..., name=...)")
+        needs = None if injection is None else injection.needs(signature)
+        return TextFunction(signature, Texts(signature), invoker(signature.function, inline=inline), needs)
+
+    async def call(self, call: Call, context: Context, *, arguments: Mapping[str, Any]) -> Any:
+        """Call it with arguments as `texts` reads them."""
+        keywords = dict(arguments)
+        if self.signature.context is not None:
+            keywords[self.signature.context] = context
+        if self.needs is None:
+            return await self.invoke(keywords)
+        return await self.needs.around(call, keywords, invoke=self.invoke)
