@@ -15,16 +15,20 @@ import sys
 from typing import Annotated, Any
 
 import asking  # type: ignore[import-not-found]  # it lies beside this file
+import tasks  # type: ignore[import-not-found]  # so does this
 from msgspec import Meta
 
 from dragoman import Audio, Context, EmbeddedResource, Image, Server, TextContent, ToolError
+from dragoman.extensions.tasks import Tasks
 from dragoman.model import TextResourceContents
+from dragoman.stores import MemoryStore
 
 server = Server(
     "everything",
     version="1.0.0",
     title="Everything",
     description="One tool for each thing that a tool can do",
+    extensions=[Tasks(MemoryStore(), poll=0.2)],
     instructions="Every tool says what it shows; none of them touches anything outside this process.",
 )
 
@@ -120,6 +124,11 @@ async def test_logging_tool(ctx: Context) -> str:
 # What a call can ask of the client -------------------------------------------------------------------
 
 asking.add_to(server)
+
+
+# What a call can become ------------------------------------------------------------------------------
+
+tasks.add_to(server)
 
 
 # What a list can say ---------------------------------------------------------------------------------

@@ -91,12 +91,16 @@ class LoggingMessageParams(Params, kw_only=True):
 
 
 class SubscriptionFilter(Model, kw_only=True):
-    """Which notifications a listener wants; `resource_subscriptions` are URIs."""
+    """Which notifications a listener wants; `resource_subscriptions` are URIs.
+
+    `task_ids` belong to the extension `io.modelcontextprotocol/tasks`.
+    """
 
     tools_list_changed: bool | UnsetType = UNSET
     prompts_list_changed: bool | UnsetType = UNSET
     resources_list_changed: bool | UnsetType = UNSET
     resource_subscriptions: list[str] | UnsetType = UNSET
+    task_ids: list[str] | UnsetType = UNSET
 
 
 class SubscriptionsListenParams(Params, kw_only=True):

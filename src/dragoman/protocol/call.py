@@ -43,6 +43,26 @@ class Channel(Protocol):
         ...
 
 
+class Keeper(Protocol):
+    """What keeps the steps of a call safe before its handler goes on."""
+
+    async def begin(self, key: str, *, again: bool) -> None:
+        """A step is about to run. Raises ToolError if it was cut off before, and may not run `again`."""
+        ...
+
+    async def done(self, key: str, value: Any) -> None:
+        """It ran, and this is its value."""
+        ...
+
+    async def failed(self, key: str) -> None:
+        """It raised: it may run again."""
+        ...
+
+    def cut(self, key: str) -> None:
+        """It was stopped in its middle."""
+        ...
+
+
 class Call(msgspec.Struct, eq=False):
     """A request let in: what it asks for, who asks, by which revision, and the way back."""
 
@@ -57,7 +77,7 @@ class Call(msgspec.Struct, eq=False):
     principal: str | None = None  # who the transport's authorisation says is calling
     journal: Journal | None = None  # what earlier rounds of this call left, where rounds there are
     scratch: Record | None = None  # the same for a call that has had no round yet
-    remember: Callable[[Record], Awaitable[None]] | None = None  # keeps a record safe before a step goes on
+    keeper: Keeper | None = None  # keeps steps safe, where the call outlives the process
     reader: Callable[..., Awaitable[Any]] | None = None  # reads a resource for a handler's context
     home: Any = None  # what the server that answers keeps for its handlers
     lifespan: Any = None  # the value of that server's lifespan

@@ -38,7 +38,7 @@ from dragoman.model import (
     Tool,
     ToolChoice,
 )
-from dragoman.protocol.call import Call
+from dragoman.protocol.call import Call, Keeper
 from dragoman.protocol.record import Record
 from dragoman.schema.forms import Form
 
@@ -203,8 +203,7 @@ class Asks:
             return None
 
     def _again(self, key: str) -> None:
-        if self._call.journal is not None:
-            self._call.journal.record.answers.pop(key, None)
+        record(self._call).answers.pop(key, None)
 
     async def gather(self, *questions: Asked[Any]) -> tuple[Any, ...]:
         """Ask several questions at once: `a, b = await ctx.gather(ctx.elicit(...), ctx.sample(...))`."""
@@ -221,21 +220,51 @@ class Asks:
             raise Suspend(missing)
         return tuple(results)
 
-    async def step(self, key: str, function: Callable[..., Awaitable[T] | T], *arguments: Any) -> T:
+    async def step(
+        self, key: str, function: Callable[..., Awaitable[T] | T], *arguments: Any, again: bool = False
+    ) -> T:
         """Do something once, however often this call is entered again, and have its value.
 
         `function(*arguments)` may be async; its value has to be writable as JSON, and comes back as
         JSON's own types. Anything with an effect that stands before a question belongs into a step.
+
+        In a task it holds across the end of a process as well. A step that was cut off in its middle
+        may have had its effect: it raises ToolError, and is run only if `again` says that it may be.
         """
         steps = record(self._call).steps
         if key not in steps:
-            value: Any = function(*arguments)
-            if isawaitable(value):
-                value = await value
-            steps[key] = msgspec.json.decode(msgspec.json.encode(value))
-            if self._call.remember is not None:
-                await self._call.remember(record(self._call))
+            keeper = self._call.keeper
+            if keeper is None:
+                steps[key] = await _value(function, arguments)
+            else:
+                steps[key] = await _kept(keeper, key, work=_value(function, arguments), again=again)
         return cast("T", steps[key])
+
+
+async def _value(function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
+    value = function(*arguments)
+    if isawaitable(value):
+        value = await value
+    return msgspec.json.decode(msgspec.json.encode(value))
+
+
+async def _kept(keeper: Keeper, key: str, *, work: Coroutine[Any, Any, Any], again: bool) -> Any:
+    """The value of `work`, kept safe before anybody sees it."""
+    try:
+        await keeper.begin(key, again=again)
+    except BaseException:
+        work.close()  # it never ran
+        raise
+    try:
+        value = await work
+    except (Exception, Suspend):
+        await keeper.failed(key)
+        raise
+    except BaseException:
+        keeper.cut(key)
+        raise
+    await keeper.done(key, value)
+    return value
 
 
 def record(call: Call) -> Record:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from dragoman.model import Result
+from dragoman.protocol.call import Call
 from dragoman.revisions.base import Method
 from dragoman.server.middleware import Handler, Middleware
+
+if TYPE_CHECKING:
+    from dragoman.server.lifespan import Lifespan
+    from dragoman.server.tool import Tool
 
 
 class Extension(msgspec.Struct, frozen=True, eq=False):
@@ -17,6 +23,8 @@ class Extension(msgspec.Struct, frozen=True, eq=False):
     `name` is its identifier, such as `"io.modelcontextprotocol/tasks"`, and `settings` what the
     server declares under it. `methods` are requests that clients may send besides those of the
     revision; `routes` answer them by name. `layer` stands around every call, innermost.
+    `run_tool` answers calls of tools that were registered with `task`. `listens` are the members of a
+    `subscriptions/listen` filter that it serves itself. `life` begins when the server is served.
     """
 
     name: str
@@ -24,3 +32,28 @@ class Extension(msgspec.Struct, frozen=True, eq=False):
     methods: Mapping[str, Method] = {}
     routes: Mapping[str, Handler] = {}
     layer: Middleware | None = None
+    run_tool: Callable[[Tool, Call], Awaitable[Result]] | None = None
+    listens: frozenset[str] = frozenset()
+    life: Lifespan | None = None
+
+
+class Services(msgspec.Struct, frozen=True, eq=False):
+    """What a server does for an extension.
+
+    `name` is the server's, `secrets` are those that it was given (none, if it has only a random one).
+    `tool` finds a tool by name. `prepare` gives a call that came by no transport what handlers find
+    on all others.
+    """
+
+    name: str
+    secrets: tuple[str | bytes, ...]
+    tool: Callable[[str], Tool | None]
+    prepare: Callable[[Call], Awaitable[None]]
+
+
+class Extending(Protocol):
+    """Something that makes an extension for a server: what `Server(extensions=[...])` takes."""
+
+    def extension(self, services: Services) -> Extension:
+        """The extension for the server that gives these services."""
+        ...

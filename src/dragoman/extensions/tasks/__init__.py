@@ -1,0 +1,8 @@
+"""The extension `io.modelcontextprotocol/tasks`: calls that go on when their request is answered."""
+
+from __future__ import annotations
+
+from dragoman.extensions.tasks.tasks import Tasks
+from dragoman.extensions.tasks.wire import NAME, arguments, declared, demand
+
+__all__ = ["NAME", "Tasks", "arguments", "declared", "demand"]
