@@ -45,6 +45,8 @@ LAZY_MODULES = {
 
 # (module, imported module) inside a function, and why.
 LAZY_IMPORTS: dict[tuple[str, str], str] = {
+    ("dragoman.server.composing", "dragoman.server.lifespan"): "few servers have one",
+    ("dragoman.server.composing", "dragoman.server.composition"): "few servers are made of others",
     ("dragoman.server.server", "dragoman.protocol.sealing"): "few servers seal, and all of them start",
     ("dragoman.server.server", "dragoman.server.rounds"): "it loads what seals",
     ("dragoman.server.server", "dragoman.transports.serve"): "a server over stdio does not load HTTP",

@@ -148,7 +148,7 @@ class Context(Asks):
             home = self._call.home
             rate = PROGRESS_RATE if home is None else home.progress_rate
             told = self._call.progress = Progress(self._call, token, rate=rate, loop=self._loop)
-        told.report(progress, total, message)
+        told.report(progress, total, message=message)
         return _SENT
 
     def log(self, level: LoggingLevel, data: object, *, logger: str | None = None) -> Sent:

@@ -215,20 +215,20 @@ class _Scope:
             self._values[function] = value
         return value
 
-    async def _enter(self, manager: Any, *, inline: bool) -> Any:
-        value = await invoker(manager.__enter__, inline=inline)({})
+    async def _enter(self, held: Any, *, inline: bool) -> Any:
+        value = await invoker(held.__enter__, inline=inline)({})
 
         async def leave(exc: BaseException | None) -> None:
-            await invoker(partial(manager.__exit__, *_told(exc)), inline=inline)({})
+            await invoker(partial(held.__exit__, *_told(exc)), inline=inline)({})
 
         self._leaves.append(leave)
         return value
 
-    async def _enter_async(self, manager: Any) -> Any:
-        value = await manager.__aenter__()
+    async def _enter_async(self, held: Any) -> Any:
+        value = await held.__aenter__()
 
         async def leave(exc: BaseException | None) -> None:
-            await manager.__aexit__(*_told(exc))
+            await held.__aexit__(*_told(exc))
 
         self._leaves.append(leave)
         return value

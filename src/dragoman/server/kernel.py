@@ -7,7 +7,8 @@ revision it is beyond the facts that the revision's record states.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -43,6 +44,7 @@ from dragoman.server.subscriptions import Hub, Kind
 from dragoman.server.tool import Tool
 
 if TYPE_CHECKING:
+    from dragoman.server.lifespan import Lifespan
     from dragoman.server.rounds import Rounds
     from dragoman.server.sight import Sight
 
@@ -78,6 +80,8 @@ class Kernel:
         self.hub = Hub()
         self.extra_methods: dict[str, Method] = {}
         self._extensions: dict[str, dict[str, Any]] = {}
+        self._lives: list[Lifespan] = []  # of extensions
+        self.run_task: Callable[[Tool, Call], Awaitable[Result]] | None = None  # for tools with `task`
         self._rounds = rounds
         self.layers: list[Middleware] = []
         self._folded: Handler | None = None
@@ -128,9 +132,13 @@ class Kernel:
     def attach(self) -> None:
         """Somebody begins to serve: the lifespan starts."""
         self.home.attach()
+        for life in self._lives:
+            life.hold()
 
     async def detach(self) -> None:
         """They are done: the lifespan ends with the last of them."""
+        for life in reversed(self._lives):
+            await life.release()
         await self.home.detach()
 
     def linked(self, link: Link) -> None:
@@ -153,8 +161,13 @@ class Kernel:
         self._extensions[extension.name] = dict(extension.settings)
         self.extra_methods |= extension.methods
         self._routes |= extension.routes
+        self.hub.granted |= extension.listens
         if extension.layer is not None:
             self.use(extension.layer)
+        if extension.life is not None:
+            self._lives.append(extension.life)
+        if extension.run_tool is not None:
+            self.run_task = extension.run_tool
 
     def tools_changed(self) -> None:
         """Tell everybody who listens that the tools changed."""
@@ -244,7 +257,16 @@ class Kernel:
         tool = self.tools.get(params.name)
         if tool is None or (self.sight is not None and not self.sight.sees(tool, call.principal)):
             raise Refusal(-32602, f"Unknown tool: {params.name}", {"name": params.name})
+        if tool.task and self.run_task is not None:
+            return await self.in_rounds(call, partial(self.run_task, tool))
         return await self.in_rounds(call, tool.run)
+
+    async def prepare(self, call: Call) -> None:
+        """Give a call that came by no transport what handlers find on all others. Raises Refusal."""
+        call.home = self.home
+        call.reader = self.catalog.reading.within
+        if self.home.life is not None:
+            call.lifespan = await self.home.life.value()
 
     async def in_rounds(self, call: Call, handle: Handler) -> Result:
         """Answer a call whose handler may ask the client."""

@@ -117,7 +117,7 @@ class Lifespan:
         try:
             if after is not None:
                 await asyncio.wait([after])
-            async with self._manager() as run.value:
+            async with self._made() as run.value:
                 run.begun.set_result(None)
                 await self._until(run.over)
         except BaseException as exc:
@@ -138,15 +138,15 @@ class Lifespan:
         except asyncio.CancelledError:
             return
 
-    def _manager(self) -> AbstractAsyncContextManager[Any]:
-        manager = self._factory(self._server)
-        if not hasattr(manager, "__aenter__"):
-            kind = type(manager).__name__
+    def _made(self) -> AbstractAsyncContextManager[Any]:
+        made = self._factory(self._server)
+        if not hasattr(made, "__aenter__"):
+            kind = type(made).__name__
             raise UsageError(
                 f"lifespan: expected an async context manager, received {kind}",
                 hint="decorate the function with contextlib.asynccontextmanager",
             )
-        return manager
+        return made
 
     @staticmethod
     def _failed(run: _Run, exc: BaseException) -> None:

@@ -36,7 +36,7 @@ class Progress:
         self._held: ProgressParams | None = None
         self._timer: asyncio.TimerHandle | None = None
 
-    def report(self, progress: Number, total: Number | None, message: str | None) -> None:
+    def report(self, progress: Number, total: Number | None, *, message: str | None) -> None:
         """Tell it now or soon; one that does not rise is left out (patterns/progress)."""
         with self._lock:
             if self._highest is not None and progress <= self._highest:

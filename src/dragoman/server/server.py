@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 from msgspec import UNSET
 
 from dragoman.errors import UsageError
 from dragoman.model import CacheScope, Icon, Implementation
+from dragoman.server.composing import Composes, LifeOptions
+from dragoman.server.extension import Extending, Services
 from dragoman.server.features import Features
 from dragoman.server.kernel import Identity, Kernel
 from dragoman.server.middleware import Middleware, only
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class ServerOptions(TypedDict, total=False):
+class ServerOptions(LifeOptions, total=False):
     """What `Server(...)` takes beside its name, version and instructions, all optional.
 
     `title`, `description`, `website_url`, `icons`: how the server presents itself. `page_size`: entries
@@ -37,7 +39,8 @@ class ServerOptions(TypedDict, total=False):
     `secret`: what seals the state that clients keep between rounds; at least 16 bytes, or several,
     the newest first. Every process of one service needs the same; without it the environment
     variable DRAGOMAN_SECRET counts, and without that a random one that dies with the process.
-    `state_lifetime`: seconds that a client has for each round (3600).
+    `state_lifetime`: seconds that a client has for each round (3600). `extensions`: such as `Tasks()`.
+    `lifespan`, `visible`, `progress_rate`: see `LifeOptions`.
     """
 
     title: str
@@ -52,9 +55,10 @@ class ServerOptions(TypedDict, total=False):
     middleware: Iterable[Middleware]
     secret: str | bytes | Sequence[str | bytes]
     state_lifetime: float
+    extensions: Iterable[Extending]
 
 
-class Server(Features):
+class Server(Features, Composes):
     """An MCP server.
 
     Handlers are written once and work on every revision and every transport::
@@ -97,9 +101,14 @@ class Server(Features):
         hello = paging.of("server/discover")
         identity = Identity(info, instructions, hello.ttl_ms, hello.cache_scope)
         self.kernel = Kernel(identity, paging, rounds=self._in_rounds)
+        self._settle(options)
         self._protocol_errors = errors == "protocol"
         for layer in options.get("middleware", ()):
             self.kernel.use(layer)
+        kernel = self.kernel
+        services = Services(name, tuple(self._secrets), kernel.tools.get, kernel.prepare)
+        for extending in options.get("extensions", ()):
+            kernel.extend(extending.extension(services))
 
     @property
     def keys(self) -> Keys:
@@ -164,7 +173,13 @@ class Server(Features):
 
     def add_tool(self, function: F, **options: Unpack[ToolOptions]) -> F:
         """As `tool`, for a function that is not decorated. Listeners are told at once."""
-        self.kernel.tools.add(build(function, options, protocol_errors=self._protocol_errors))
+        tool = build(function, options, protocol_errors=self._protocol_errors)
+        if tool.task and self.kernel.run_task is None:
+            raise UsageError(
+                f"the tool {tool.name!r} is to run as a task, and this server has none",
+                hint=f"Server({self.name!r}, extensions=[Tasks()])",
+            )
+        self.kernel.tools.add(tool)
         return function
 
     def remove_tool(self, name: str) -> None:

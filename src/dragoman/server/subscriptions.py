@@ -7,6 +7,7 @@ told over its own way for unsolicited notifications. It knows neither what chang
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, Literal
 
 import msgspec
@@ -63,6 +64,8 @@ class Hub(msgspec.Struct, eq=False):
     kinds: frozenset[Kind] = frozenset({"tools"})  # what this server tells of
     subscriptions: set[Subscription] = set()
     links: set[Link] = set()
+    granted: frozenset[str] = frozenset()  # members of the filter that extensions serve
+    outward: list[Callable[[str], None]] = []  # who else is told of updated resources
 
     async def listen(self, call: Call) -> SubscriptionsListenResult:
         """Answer `subscriptions/listen`: acknowledge, then stay until the client or the server ends it."""
@@ -85,6 +88,8 @@ class Hub(msgspec.Struct, eq=False):
         refused: dict[str, Any] = {name: UNSET for kind, name in _WISH.items() if kind not in self.kinds}
         if "resources" not in self.kinds:
             refused["resource_subscriptions"] = UNSET
+        if "task_ids" not in self.granted:
+            refused["task_ids"] = UNSET
         return replace(wish, **refused)
 
     def publish(self, kind: Kind) -> None:
@@ -106,6 +111,8 @@ class Hub(msgspec.Struct, eq=False):
         for link in list(self.links):
             if uri in link.subscriptions and link.notify is not None:
                 link.notify(method, ResourceUpdatedParams(uri=uri))
+        for tell in self.outward:
+            tell(uri)
 
     def end(self, link: Link | None = None) -> None:
         """End all subscriptions of `link`, or all there are, gracefully: each gets its result."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar, cast
 
 import msgspec
 from msgspec import UNSET
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("dragoman.server")
 
+TaskChoice: TypeAlias = bool | Literal["required"]
+
 
 class ToolOptions(TypedDict, total=False):
     """What `@server.tool(...)` takes, all optional.
@@ -37,7 +39,9 @@ class ToolOptions(TypedDict, total=False):
     `timeout`: seconds after which a call ends with an error. `inline`: run a plain function on the
     event loop instead of in a thread. `input_schema`: a JSON Schema to publish and check by, in
     place of the signature's. `output_schema`: likewise for the result; False for none. `tags`: words
-    of your own, for `Server(visible=...)`; no client sees them.
+    of your own, for `Server(visible=...)`; no client sees them. `task`: the call becomes a task where
+    the client knows tasks; `"required"`: it is refused where it does not; or a function of the call
+    that says one of these, and may ask the client before it does. Needs the extension `Tasks`.
     """
 
     name: str
@@ -51,9 +55,11 @@ class ToolOptions(TypedDict, total=False):
     input_schema: Mapping[str, Any]
     output_schema: Mapping[str, Any] | Literal[False]
     tags: Iterable[str]
+    task: TaskChoice | Callable[[Call], TaskChoice | Awaitable[TaskChoice]]
 
 
 Decode = Callable[[bytes | msgspec.Raw], dict[str, Any]]
+T = TypeVar("T")
 
 
 class Tool(msgspec.Struct, eq=False):
@@ -69,6 +75,7 @@ class Tool(msgspec.Struct, eq=False):
     protocol_errors: bool = False  # refused arguments are -32602, not a tool result
     tags: frozenset[str] = frozenset()
     needs: Needs | None = None  # what is supplied to the function beside its arguments
+    task: TaskChoice | Callable[[Call], TaskChoice | Awaitable[TaskChoice]] = False
 
     @property
     def name(self) -> str:
@@ -162,7 +169,7 @@ def build(function: Function, options: ToolOptions, *, protocol_errors: bool = F
         description=options.get("description", signature.description) or UNSET,
         input_schema=input_schema,
         output_schema=UNSET if results.schema is None else results.schema,
-        annotations=_annotations(options.get("annotations")),
+        annotations=tool_hints(options.get("annotations")),
         icons=list(options["icons"]) if "icons" in options else UNSET,
         meta=dict(options["meta"]) if "meta" in options else UNSET,
     )
@@ -177,10 +184,18 @@ def build(function: Function, options: ToolOptions, *, protocol_errors: bool = F
         protocol_errors=protocol_errors,
         tags=frozenset(options.get("tags", ())),
         needs=None if injection is None else injection.needs(signature),
+        task=_task(options.get("task", False)),
     )
 
 
-def _annotations(given: ToolAnnotations | Mapping[str, Any] | None) -> ToolAnnotations | msgspec.UnsetType:
+def _task(given: T) -> T:
+    if isinstance(given, bool) or given == "required" or callable(given):
+        return given
+    raise UsageError(f'task: expected True, False, "required" or a function of the call, received {given!r}')
+
+
+def tool_hints(given: ToolAnnotations | Mapping[str, Any] | None) -> ToolAnnotations | msgspec.UnsetType:
+    """Hints as people write them. Raises UsageError for a hint that there is not."""
     if given is None:
         return UNSET
     if isinstance(given, ToolAnnotations):
