@@ -190,8 +190,8 @@ class QueueFace(_Face):
             return await self._claim(at, lease)
         waiter = Waiter(self._space)
         waiter.attach()
-        await self._engine.listen(waiter)
         try:
+            await self._engine.listen(waiter)
             return await self._wait(waiter, at, lease=lease, wait=wait)
         finally:
             self._engine.unlisten(waiter)

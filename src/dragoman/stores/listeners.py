@@ -94,7 +94,11 @@ class Inbox(_Listener):
         if self._loop is not None:
             raise UsageError("this subscription was used before; subscribe again")
         self.attach()
-        await self._source.listen(self)
+        try:
+            await self._source.listen(self)
+        except BaseException:
+            self._source.unlisten(self)
+            raise
         return self
 
     async def __aexit__(

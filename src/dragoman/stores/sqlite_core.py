@@ -15,7 +15,10 @@ PURGE_AT_ONCE = 1000  # rows, so that nobody waits long for a purge
 
 
 class SqliteCore:
-    """See `core.Core`. `bus_rung` and `queue_rung` say that there is something for listeners."""
+    """See `core.Core`. `bus_rung` and `queue_rung` say that there is something for listeners.
+
+    What somebody else put into the file may be of another type than ours: hence the casts.
+    """
 
     def __init__(self, connection: sqlite3.Connection, clock: Clock, *, seals: Seals) -> None:
         self.clock = clock
@@ -34,7 +37,7 @@ class SqliteCore:
 
     def kv_get(self, at: At) -> Entry | None:
         row = self._one(
-            "SELECT key, value, id, expires FROM kv"
+            "SELECT key, CAST(value AS BLOB), id, expires FROM kv"
             " WHERE space = ? AND key = ? AND (expires IS NULL OR expires > ?)",
             *at,
             self.clock(),
@@ -77,7 +80,8 @@ class SqliteCore:
         space, prefix = at
         end = successor(prefix)
         rows = self._sql(
-            "SELECT key, value, id, expires FROM kv WHERE space = ? AND key >= ? AND key <> ? AND key < ?"
+            "SELECT key, CAST(value AS BLOB), id, expires FROM kv"
+            " WHERE space = ? AND key >= ? AND key <> ? AND key < ?"
             " AND (expires IS NULL OR expires > ?) ORDER BY key LIMIT ?",
             # To SQLite, each text is less than each blob.
             (space, max(prefix, after), after, b"" if end is None else end, self.clock(), limit),
@@ -97,7 +101,8 @@ class SqliteCore:
 
     def log_read(self, at: At, *, after: int, limit: int) -> list[Record]:
         rows = self._sql(
-            "SELECT id, data, at FROM log WHERE space = ? AND topic = ? AND id > ? ORDER BY id LIMIT ?",
+            "SELECT id, CAST(data AS BLOB), at FROM log"
+            " WHERE space = ? AND topic = ? AND id > ? ORDER BY id LIMIT ?",
             (*at, after, limit),
         ).fetchall()
         return [Record(id_, self._seals.open(data, "log", *at, id_), time) for id_, data, time in rows]
@@ -141,7 +146,8 @@ class SqliteCore:
     def bus_after(self, id_: int, limit: int) -> list[tuple[int, str, str, bytes]]:
         """The messages behind this one: id, space, topic, and the data still sealed."""
         return self._sql(
-            "SELECT id, space, topic, data FROM bus WHERE id > ? ORDER BY id LIMIT ?", (id_, limit)
+            "SELECT id, space, topic, CAST(data AS BLOB) FROM bus WHERE id > ? ORDER BY id LIMIT ?",
+            (id_, limit),
         ).fetchall()
 
     def bus_open(self, at: At, data: bytes) -> Message:
@@ -167,7 +173,7 @@ class SqliteCore:
         space, worker = at
         now = self.clock()
         row = self._one(
-            "SELECT id, job, payload, attempts FROM queue WHERE space = ? AND due <= ?"
+            "SELECT id, job, CAST(payload AS BLOB), attempts FROM queue WHERE space = ? AND due <= ?"
             " ORDER BY due, id LIMIT 1",
             space,
             now,

@@ -77,11 +77,12 @@ class StoreFile:
         self._create()
         connection = None
         try:
-            # The cursor of a transaction that Python begins by itself would be in our way: None.
+            # None: transactions that Python begins by itself would be in our way.
             connection = sqlite3.connect(
                 self.path, timeout=self.options.busy_seconds, isolation_level=None, cached_statements=64
             )
             self._prepare(connection)
+            connection.execute("PRAGMA busy_timeout = 0")  # `sqlite_thread` waits by itself
         except sqlite3.Error as error:
             if connection is not None:
                 connection.close()
@@ -91,6 +92,10 @@ class StoreFile:
                 connection.close()
             raise
         return connection
+
+    def guard(self) -> sqlite3.Connection:
+        """A second connection, which holds off all writers while it is in a transaction."""
+        return sqlite3.connect(self.path, timeout=0.05, isolation_level=None)
 
     def _create(self) -> None:
         """An empty file that only its owner can read; the files that SQLite puts beside it are the same.
@@ -125,6 +130,7 @@ class StoreFile:
         self._write_ahead(connection)
         # `sqlite_thread` says when, and holds all writers off meanwhile.
         sql("PRAGMA wal_autocheckpoint = 0")
+        sql("PRAGMA journal_size_limit = 0")
         sql("PRAGMA synchronous = NORMAL")
         if self.options.max_bytes is not None:
             (page,) = sql("PRAGMA page_size").fetchone()

@@ -11,6 +11,7 @@ import logging
 import os
 import select
 import sqlite3
+import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -100,6 +101,7 @@ class SqliteThread:
         self._bell = Bell(f"{file.path}.bells")
         self._listeners = Listeners()
         self._checkpoint_at = WAL_BYTES
+        self._blocked = False
 
     @property
     def closed(self) -> bool:
@@ -162,10 +164,11 @@ class SqliteThread:
     async def close(self) -> None:
         """Do what was asked for, then end. Twice is fine."""
         with self._lock:
-            self._closed = True
+            first, self._closed = not self._closed, True
             if self._thread is None or self._process != os.getpid():
                 return
-            self._wake()
+            if first:  # after that the descriptors may be somebody else's
+                self._wake()
         await asyncio.to_thread(self._thread.join)
 
     # --- in the thread --------------------------------------------------------------------------------
@@ -214,18 +217,18 @@ class SqliteThread:
 
     def _attempt(self, batch: list[Work]) -> None:
         """Run all of them in one transaction, or, where that fails, each of them in its own."""
-        try:
-            core, connection = self._begin(batch)
-        except Exception as error:  # noqa: BLE001  # whatever it is, it is in everybody's way
+        error = self._transact(batch)
+        end = time.monotonic() + self._file.options.busy_seconds
+        while isinstance(error, sqlite3.Error) and locked(error) and time.monotonic() < end:
+            # SQLite itself would sleep longer and longer, and be overtaken by all others meanwhile.
+            time.sleep(0.0005)
+            error = self._transact(batch)
+        if error is None:
+            if any(work.writes for work in batch):
+                self._checkpoint()
+        elif len(batch) == 1 or self._blocked:
             for work in batch:
                 work.error = self._outcome(error)
-            return
-        fault = self._transact(batch, core, connection=connection)
-        if fault is None:
-            if any(work.writes for work in batch):
-                self._checkpoint(connection)
-        elif len(batch) == 1:
-            batch[0].error = self._outcome(fault)
         else:
             # One that cannot be written must not take the others along.
             for work in batch:
@@ -234,38 +237,47 @@ class SqliteThread:
     def _outcome(self, error: Exception) -> Exception:
         return self._file.fault(error) if isinstance(error, sqlite3.Error) else error
 
-    def _begin(self, batch: list[Work]) -> tuple[SqliteCore, sqlite3.Connection]:
-        if self._connection is None or self._core is None:
-            self._connection = self._file.open()
-            self._core = SqliteCore(self._connection, self._clock, seals=self._seals)
-        core, connection = self._core, self._connection
-        if any(work.writes for work in batch):
-            lasting = any(work.lasting for work in batch) and self._file.options.durability == "power"
-            connection.execute(f"PRAGMA synchronous = {'FULL' if lasting else 'NORMAL'}")
-            connection.execute("BEGIN IMMEDIATE")
-        else:
-            connection.execute("BEGIN")
-        return core, connection
+    def _transact(self, batch: list[Work]) -> Exception | None:
+        """What stood in the way, if anything did; then nothing was changed.
 
-    def _transact(
-        self, batch: list[Work], core: SqliteCore, *, connection: sqlite3.Connection
-    ) -> Exception | None:
-        """What stood in the way, if anything did; then nothing was changed."""
+        `_blocked` tells whether it would be in the way of any other batch as well.
+        """
+        self._blocked = True
+        writes = any(work.writes for work in batch)
+        lasting = any(work.lasting for work in batch)
         try:
+            core, connection = self._open()
+            if writes:
+                full = lasting and self._file.options.durability == "power"
+                connection.execute(f"PRAGMA synchronous = {'FULL' if full else 'NORMAL'}")
+            connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
+            self._blocked = False
             for work in batch:
                 work.attempt(core)
-            if any(work.writes for work in batch):
+            if writes:
                 core.purge()
             connection.execute("COMMIT")
         except Exception as error:  # noqa: BLE001  # whatever it is, it belongs to whoever asked
-            core.bus_rung = core.queue_rung = False
-            try:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-            except sqlite3.Error:
-                self._shut()  # opened anew for the next
+            self._roll_back()
             return error
         return None
+
+    def _open(self) -> tuple[SqliteCore, sqlite3.Connection]:
+        if self._connection is None or self._core is None:
+            self._connection = self._file.open()
+            self._core = SqliteCore(self._connection, self._clock, seals=self._seals)
+        return self._core, self._connection
+
+    def _roll_back(self) -> None:
+        core, connection = self._core, self._connection
+        if core is None or connection is None:
+            return
+        core.bus_rung = core.queue_rung = False
+        try:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+        except sqlite3.Error:
+            self._shut()  # opened anew for the next
 
     def _settle(self, batch: list[Work]) -> None:
         by_loop: dict[asyncio.AbstractEventLoop, list[Work]] = {}
@@ -286,22 +298,31 @@ class SqliteThread:
             with contextlib.suppress(sqlite3.Error):
                 connection.close()
 
-    def _checkpoint(self, connection: sqlite3.Connection) -> None:
+    def _checkpoint(self) -> None:
         """Bring the write-ahead log into the file, when it is large, with all writers held off.
 
         That last is why SQLite does not do it by itself here: in versions before 3.51.3 a commit
         beside a checkpoint can, rarely, damage the file (sqlite.org/wal.html, "The WAL-Reset Bug").
         """
+        connection = self._connection
+        if connection is None:
+            return
         try:
             size = Path(f"{self._file.path}-wal").stat().st_size
             if size < self._checkpoint_at:
+                self._checkpoint_at = max(WAL_BYTES, min(self._checkpoint_at, size + WAL_BYTES))
                 return
-            (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-            # Somebody reads for long: later, or each write would wait for that reader.
-            self._checkpoint_at = size * 2 if busy else WAL_BYTES
-        except (OSError, sqlite3.Error) as error:
-            # What was written is safe in the log; the next one tries again.
-            logger.warning("%s: the write-ahead log stays for now: %s", self._file.path, type(error).__name__)
+            with contextlib.closing(self._file.guard()) as guard:
+                guard.execute("BEGIN IMMEDIATE")
+                connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            # The next commit shortens the log, unless somebody still reads what is in it.
+            self._checkpoint_at = size + WAL_BYTES
+        except sqlite3.Error as error:
+            # What was written is safe in the log.
+            if not locked(error):
+                logger.warning("%s: the write-ahead log stays for now: %s", self._file.path, error)
+        except OSError:
+            pass  # somebody else has just put it away
 
     # --- listeners ------------------------------------------------------------------------------------
 
