@@ -43,7 +43,8 @@ if TYPE_CHECKING:
         Tool,
         ToolAnnotations,
     )
-    from dragoman.server import Audio, Context, File, Image, Message, Server
+    from dragoman.server import Audio, Context, File, Image, Server
+    from dragoman.server.prompts import Message
 
 # Name -> the module that has it. A new public name is one line here and one import above; a test
 # holds the two and `__all__` together.
@@ -65,7 +66,7 @@ _HOMES = {
     "ImageContent": "dragoman.model",
     "InputRequiredResult": "dragoman.model",
     "LocalError": "dragoman.errors",
-    "Message": "dragoman.server",
+    "Message": "dragoman.server.prompts",
     "Meta": "msgspec",
     "NegotiationError": "dragoman.errors",
     "PeerFault": "dragoman.errors",

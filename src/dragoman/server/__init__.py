@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dragoman.server.context import Context
 from dragoman.server.media import Audio, File, Image
-from dragoman.server.prompts import Message
 from dragoman.server.server import Server
 
-__all__ = ["Audio", "Context", "File", "Image", "Message", "Server"]
+__all__ = ["Audio", "Context", "File", "Image", "Server"]

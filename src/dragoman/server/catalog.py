@@ -5,14 +5,13 @@ It holds the registries together and answers by method. It refuses to know how a
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from itertools import chain
 from typing import Any, TypeAlias
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
-from dragoman.errors import Refusal, ResourceNotFound
+from dragoman.errors import Refusal, ResourceNotFound, UsageError
 from dragoman.model import (
     ListPromptsResult,
     ListResourcesResult,
@@ -22,25 +21,28 @@ from dragoman.model import (
 )
 from dragoman.protocol.call import Call
 from dragoman.server.completion import Completed, Completions, Suggest
+from dragoman.server.function import Function
 from dragoman.server.middleware import Handler
-from dragoman.server.prompts import Prompt
+from dragoman.server.prompts import Prompt, PromptOptions
+from dragoman.server.prompts import build as build_prompt
 from dragoman.server.registry import Paging, Registry
-from dragoman.server.resources import Hints, Reading, Resource
+from dragoman.server.resources import Hints, Reading, Resource, ResourceOptions, Static
+from dragoman.server.resources import build as build_resource
 from dragoman.server.subscriptions import Kind
 from dragoman.server.templates import Matching, Template
+from dragoman.server.templates import build as build_template
 
 # What picks those that a principal sees; None where everybody sees all.
 Seen: TypeAlias = Callable[[str | None], Callable[[Any], bool] | None]
 InRounds: TypeAlias = Callable[[Call, Handler], Awaitable[Result]]
 
 
-@dataclass(frozen=True)
-class _Fixed:
+class _Fixed(Struct, frozen=True):
     """A resource without variables, as completion sees it."""
 
     name: str
     arguments: tuple[str, ...] = ()
-    completers: Mapping[str, Suggest] = field(default_factory=dict[str, Suggest])
+    completers: dict[str, Suggest] = {}
 
 
 class Catalog:
@@ -66,6 +68,24 @@ class Catalog:
         self.reading.hints = Hints(**paging.hints.get("resources/read", {}))
         self.completions = Completions(self._prompt, self._resource, everything=self._completed)
 
+    def add_resource(self, uri: str, source: Function | Static, *, options: ResourceOptions) -> None:
+        """Add a resource, or a template where the URI has variables. Raises UsageError."""
+        if "{" not in uri:
+            self.resources.add(build_resource(uri, source, options=options))
+        elif callable(source):
+            self.templates.add(build_template(uri, source, options=options))
+        else:
+            raise UsageError(f"{uri} is a template: it needs a function of its variables")
+
+    def remove_resource(self, uri: str) -> None:
+        """Remove a resource or a template. Raises UsageError if there is none."""
+        registry: Registry[Any] = self.templates if "{" in uri else self.resources
+        registry.remove(uri)
+
+    def add_prompt(self, function: Function, options: PromptOptions) -> None:
+        """Add a prompt. Raises UsageError."""
+        self.prompts.add(build_prompt(function, options))
+
     def declare(self, capabilities: ServerCapabilities, kinds: Collection[Kind]) -> None:
         """Add what these `kinds` of lists, and completion, come to among the capabilities."""
         if "prompts" in kinds:
@@ -87,7 +107,7 @@ class Catalog:
             return completion | {
                 "resources/list": self._lister(self.resources),
                 "resources/templates/list": self._lister(self.templates),
-                "resources/read": lambda call: in_rounds(call, self.reading.read),
+                "resources/read": self._reader(in_rounds),
                 "resources/subscribe": self.reading.subscribe,
                 "resources/unsubscribe": self.reading.unsubscribe,
             }
@@ -107,6 +127,12 @@ class Catalog:
             if prompt is None:
                 raise Refusal(-32602, f"Unknown prompt: {name}", {"name": name})
             return await in_rounds(call, prompt.get)
+
+        return answer
+
+    def _reader(self, in_rounds: InRounds) -> Handler:
+        async def answer(call: Call) -> Result:
+            return await in_rounds(call, self.reading.read)
 
         return answer
 

@@ -171,7 +171,7 @@ def _completer(source: Source) -> Suggest:
         return _chosen([str(member.value) for member in cast("type[enum.Enum]", source)])
     if callable(source):
         return _asked(source)
-    if isinstance(source, str) or not all(isinstance(value, str) for value in source):
+    if isinstance(source, str) or not all(type(value) is str for value in source):
         raise UsageError("suggestions are a sequence of strings, an enum, or a function of what was typed")
     return _chosen(list(source))
 

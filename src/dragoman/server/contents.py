@@ -10,9 +10,9 @@ from dragoman.errors import DragomanError, ResourceNotFound
 from dragoman.model import BlobResourceContents, ResourceContents, TextResourceContents
 from dragoman.schema.errors import OutputError
 from dragoman.schema.output import encode_value
-from dragoman.server import mime
 from dragoman.server.function import in_thread
 from dragoman.server.media import Audio, File, Image
+from dragoman.server.mime import BINARY, JSON, TEXT, is_text, of_name
 
 _BYTES = (bytes, bytearray, memoryview)
 
@@ -44,10 +44,10 @@ def _plain(value: Any, uri: str, *, mime_type: str | None) -> ResourceContents:
         raise ResourceNotFound
     if isinstance(value, str):
         _check(value)
-        return TextResourceContents(uri=uri, mime_type=mime_type or mime.TEXT, text=value)
+        return TextResourceContents(uri=uri, mime_type=mime_type or TEXT, text=value)
     if isinstance(value, _BYTES):
-        return BlobResourceContents.of(uri, bytes(cast("bytes", value)), mime_type=mime_type or mime.BINARY)
-    return TextResourceContents(uri=uri, mime_type=mime_type or mime.JSON, text=encode_value(value).decode())
+        return BlobResourceContents.of(uri, bytes(cast("bytes", value)), mime_type=mime_type or BINARY)
+    return TextResourceContents(uri=uri, mime_type=mime_type or JSON, text=encode_value(value).decode())
 
 
 def _check(text: str) -> None:
@@ -64,7 +64,7 @@ def _loading(
     def load() -> ResourceContents:
         try:
             if isinstance(value, Path):
-                return _file(value.read_bytes(), uri, mime_type=mime_type or mime.of_name(value.name))
+                return _file(value.read_bytes(), uri, mime_type=mime_type or of_name(value.name))
             return BlobResourceContents.of(uri, value.read(), mime_type=mime_type or value.mime_type)
         except FileNotFoundError:
             raise ResourceNotFound from None
@@ -77,10 +77,10 @@ def _loading(
 
 def _file(data: bytes, uri: str, *, mime_type: str | None) -> ResourceContents:
     """A file as text if its type says so, or, without a type, if it can be read as text."""
-    text = _text(data) if mime_type is None or mime.is_text(mime_type) else None
+    text = _text(data) if mime_type is None or is_text(mime_type) else None
     if text is None or (mime_type is None and "\0" in text):
-        return BlobResourceContents.of(uri, data, mime_type=mime_type or mime.BINARY)
-    return TextResourceContents(uri=uri, mime_type=mime_type or mime.TEXT, text=text)
+        return BlobResourceContents.of(uri, data, mime_type=mime_type or BINARY)
+    return TextResourceContents(uri=uri, mime_type=mime_type or TEXT, text=text)
 
 
 def _text(data: bytes) -> str | None:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from os import PathLike
-from typing import Any, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast, overload
 
 from dragoman.errors import UsageError
-from dragoman.server.completion import Source
 from dragoman.server.kernel import Kernel
-from dragoman.server.prompts import Prompt, PromptOptions
-from dragoman.server.prompts import build as build_prompt
-from dragoman.server.resources import Resource, ResourceOptions, Static
-from dragoman.server.resources import build as build_resource
-from dragoman.server.templates import Template
-from dragoman.server.templates import build as build_template
+
+if TYPE_CHECKING:
+    from dragoman.server.completion import Source
+    from dragoman.server.prompts import Prompt, PromptOptions
+    from dragoman.server.resources import Resource, ResourceOptions, Static
+    from dragoman.server.templates import Template
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -53,12 +51,7 @@ class Features:
         """As `resource`, for a function that is not decorated, for text or bytes that do not change, or
         for the path of a file, which is read each time. Listeners are told at once.
         """
-        if "{" not in uri:
-            self.kernel.catalog.resources.add(build_resource(uri, source, options=options))
-        elif isinstance(source, (str, bytes, PathLike)):
-            raise UsageError(f"{uri} is a template: it needs a function of its variables")
-        else:
-            self.kernel.catalog.templates.add(build_template(uri, source, options=options))
+        self.kernel.catalog.add_resource(uri, source, options=options)
 
     def remove_resource(self, uri: str) -> None:
         """Take a resource or a template away. Listeners are told at once.
@@ -66,8 +59,7 @@ class Features:
         Raises:
             UsageError: there is none.
         """
-        catalog = self.kernel.catalog
-        (catalog.templates if "{" in uri else catalog.resources).remove(uri)
+        self.kernel.catalog.remove_resource(uri)
 
     @property
     def resources(self) -> tuple[Resource, ...]:
@@ -122,7 +114,7 @@ class Features:
 
     def add_prompt(self, function: F, **options: Unpack[PromptOptions]) -> F:
         """As `prompt`, for a function that is not decorated. Listeners are told at once."""
-        self.kernel.catalog.prompts.add(build_prompt(function, options))
+        self.kernel.catalog.add_prompt(function, options)
         return function
 
     def remove_prompt(self, name: str) -> None:

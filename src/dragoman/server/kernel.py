@@ -26,6 +26,7 @@ from dragoman.model import (
     InputRequiredResult,
     ListToolsResult,
     PaginatedResult,
+    ResourceContents,
     Result,
     ServerCapabilities,
 )
@@ -35,7 +36,6 @@ from dragoman.revisions import BY_VERSION, HANDSHAKE, STATELESS
 from dragoman.revisions.base import Caller, Method
 from dragoman.schema.parameters import HeaderParameter
 from dragoman.server.asking import Suspend
-from dragoman.server.catalog import Catalog
 from dragoman.server.extension import Extension
 from dragoman.server.home import Home
 from dragoman.server.middleware import Handler, Middleware, fold
@@ -44,6 +44,8 @@ from dragoman.server.subscriptions import Hub, Kind
 from dragoman.server.tool import Tool
 
 if TYPE_CHECKING:
+    from dragoman.server.catalog import Catalog
+    from dragoman.server.context import Context
     from dragoman.server.lifespan import Lifespan
     from dragoman.server.rounds import Rounds
     from dragoman.server.sight import Sight
@@ -98,7 +100,8 @@ class Kernel:
             "tools/call": self._call_tool,
         }
         self.tools.on_change = self.tools_changed
-        self.catalog = Catalog(paging, seen=self._seen, changed=self.changed)
+        self._paging = paging
+        self._catalog: Catalog | None = None
 
     # The protocol.call.Kernel face ---------------------------------------------------------------
 
@@ -181,6 +184,18 @@ class Kernel:
             self._routes |= self.catalog.routes(kind, self.in_rounds)
         self.hub.publish(kind)
 
+    @property
+    def catalog(self) -> Catalog:
+        """The prompts, resources and templates; made when one is first asked for."""
+        if self._catalog is None:
+            from dragoman.server.catalog import Catalog
+
+            self._catalog = Catalog(self._paging, seen=self._seen, changed=self.changed)
+        return self._catalog
+
+    async def _read(self, call: Call, context: Context, *, uri: str) -> list[ResourceContents]:
+        return await self.catalog.reading.within(call, context, uri=uri)
+
     def _seen(self, principal: str | None) -> Callable[[Any], bool] | None:
         return None if self.sight is None else self.sight.of(principal)
 
@@ -211,7 +226,8 @@ class Kernel:
         capabilities = ServerCapabilities(
             tools={"listChanged": True}, logging={}, extensions=self._extensions or UNSET
         )
-        self.catalog.declare(capabilities, self.hub.kinds)
+        if self._catalog is not None:
+            self._catalog.declare(capabilities, self.hub.kinds)
         return capabilities
 
     async def _initialize(self, call: Call) -> InitializeResult:
@@ -264,14 +280,14 @@ class Kernel:
     async def prepare(self, call: Call) -> None:
         """Give a call that came by no transport what handlers find on all others. Raises Refusal."""
         call.home = self.home
-        call.reader = self.catalog.reading.within
+        call.reader = self._read
         if self.home.life is not None:
             call.lifespan = await self.home.life.value()
 
     async def in_rounds(self, call: Call, handle: Handler) -> Result:
         """Answer a call whose handler may ask the client."""
         params = call.params
-        call.reader = self.catalog.reading.within
+        call.reader = self._read
         came_back = params.request_state is not UNSET or params.input_responses is not UNSET
         if came_back and not call.revision.asks_inline:
             self._rounds().open(call)

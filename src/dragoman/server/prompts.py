@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypedDict, cast
 
 from msgspec import UNSET, Struct
@@ -65,8 +64,7 @@ class PromptOptions(TypedDict, total=False):
     tags: Iterable[str]
 
 
-@dataclass(slots=True, eq=False)
-class Prompt:
+class Prompt(Struct, eq=False):
     """A prompt of a server."""
 
     entry: Entry

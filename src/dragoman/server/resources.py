@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from os import PathLike
 from pathlib import Path
 from typing import Any, Protocol, TypedDict, cast
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from dragoman.errors import DragomanError, Refusal, ResourceNotFound, ToolError, UsageError
@@ -32,11 +31,11 @@ from dragoman.model import Resource as Entry
 from dragoman.protocol.call import Call
 from dragoman.protocol.uritemplate import has_scheme
 from dragoman.schema.errors import OutputError
-from dragoman.server import mime
 from dragoman.server.completion import Source
 from dragoman.server.contents import contents_of
 from dragoman.server.context import Context
 from dragoman.server.function import Function, tell
+from dragoman.server.mime import BINARY, TEXT, of_name
 from dragoman.server.registry import Registry
 from dragoman.server.textual import TextFunction
 
@@ -77,8 +76,7 @@ class ResourceOptions(TypedDict, total=False):
     tags: Iterable[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Hints:
+class Hints(Struct, frozen=True):
     """How long, and by whom, something may be cached; UNSET for what was not said."""
 
     ttl_ms: int | UnsetType = UNSET
@@ -111,8 +109,7 @@ class Readable(Protocol):
         ...
 
 
-@dataclass(slots=True, eq=False)
-class Resource:
+class Resource(Struct, eq=False):
     """A resource of a server, under one URI."""
 
     entry: Entry
@@ -297,11 +294,11 @@ def _function(function: TextFunction) -> _Source:
 def _constant(source: Static, shown: dict[str, Any]) -> _Source:
     value = Path(source) if isinstance(source, PathLike) else source
     if isinstance(value, Path):
-        kind = mime.of_name(value.name)
+        kind = of_name(value.name)
         if kind is not None:
             shown.setdefault("mime_type", kind)
     else:
-        shown.setdefault("mime_type", mime.TEXT if isinstance(value, str) else mime.BINARY)
+        shown.setdefault("mime_type", TEXT if isinstance(value, str) else BINARY)
         shown["size"] = len(value.encode() if isinstance(value, str) else value)
 
     async def give(call: Call, context: Context) -> Static:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from dragoman.errors import ResourceNotFound, UsageError
 from dragoman.model import ResourceTemplate as Entry
@@ -21,8 +20,7 @@ from dragoman.server.resources import Hints, Readable, ResourceOptions, describe
 from dragoman.server.textual import TextFunction
 
 
-@dataclass(slots=True, eq=False)
-class Template:
+class Template(Struct, eq=False):
     """A resource template of a server."""
 
     entry: Entry

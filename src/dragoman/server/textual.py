@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from dragoman.errors import UsageError
 from dragoman.protocol.call import Call
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
     from dragoman.server.depends import Needs
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TextFunction:
+class TextFunction(Struct, frozen=True, eq=False):
     """A function, and how it is called with texts."""
 
     signature: Signature
