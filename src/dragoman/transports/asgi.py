@@ -44,6 +44,7 @@ from dragoman.transports.asgi_batch import HttpBatch, failed, in_use, refusal
 from dragoman.transports.asgi_exchange import CANCELLED, CLOSING, Exchange, Receive, Scope, Send, Stopped
 from dragoman.transports.asgi_lookout import Lookout
 from dragoman.transports.asgi_options import HttpOptions
+from dragoman.transports.asgi_principal import identify
 from dragoman.transports.asgi_sessions import HttpSession, Sessions
 
 log = logging.getLogger("dragoman.http")
@@ -92,6 +93,11 @@ class HttpApp:
             return
         if b"origin" in head.fields:
             exchange.extra = cors(head)
+        if self.options.authenticate is not None and head.verb != "OPTIONS":
+            refused = await identify(exchange, self.options.authenticate)
+            if refused is not None:
+                await exchange.say(refused)
+                return
         if head.verb == "POST":
             await self._post(exchange, receive)
         elif head.verb == "OPTIONS":
@@ -203,6 +209,7 @@ class HttpApp:
         await exchange.answer(frame, status=status)
 
     async def _handled(self, exchange: Exchange, call: Call) -> tuple[bytes, int]:
+        call.principal = exchange.principal
         try:
             return encode_result(call.id, await exchange.work(self.kernel.handle(call))), 200
         except Stopped:
@@ -289,8 +296,11 @@ class HttpApp:
         if kind == "lifespan":
             while True:
                 message = await receive()
-                if message["type"] == "lifespan.shutdown":
+                if message["type"] == "lifespan.startup":
+                    self.kernel.attach()
+                elif message["type"] == "lifespan.shutdown":
                     self.close()
+                    await self.kernel.detach()
                 await send({"type": message["type"] + ".complete"})
                 if message["type"] == "lifespan.shutdown":
                     return

@@ -60,6 +60,7 @@ class Exchange:
 
     extra: Headers = ()
     link: Link | None = None
+    principal: str | None = None
     cancels = False
     asks = False
     reason: str | None = None
@@ -307,6 +308,10 @@ class Exchange:
 
     async def end_stream(self, *frames: bytes) -> None:
         """Send the last messages and end the stream."""
+        await self.finish(*map(encode_event, frames))
+
+    async def finish(self, *events: bytes) -> None:
+        """Send encoded events and end the stream."""
         drain = self._drain
         if drain is not None and self.started:
             await asyncio.wait([drain])
@@ -314,7 +319,7 @@ class Exchange:
             drain.cancel()  # it has not begun: everything goes out in one piece
             self._drain = None
         await self.start()
-        self._frames = [*(self._frames or ()), *map(encode_event, frames)]
+        self._frames = [*(self._frames or ()), *events]
         await self._flush(more=False)
 
     # A single answer -----------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dragoman.protocol.origin import HostRules
+from dragoman.transports.asgi_principal import Authenticate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +23,8 @@ class HttpOptions:
     request. `max_queue`: bytes that wait for a client that does not read, on one stream; beyond it
     the stream ends. `session_idle`: seconds after which an unused session ends. `max_sessions`: how
     many are kept. `keep_alive`: seconds of quiet after which a stream sends a comment.
+    `authenticate`: a function, plain or async, of the request's headers by lower-case name, that
+    says who calls (`ctx.principal`), or None for somebody unknown; a `Refusal` that it raises is a 401.
     """
 
     allowed_hosts: Sequence[str] | None = None
@@ -33,6 +36,7 @@ class HttpOptions:
     session_idle: float = 1800.0
     max_sessions: int = 10_000
     keep_alive: float = 15.0
+    authenticate: Authenticate | None = None
 
     def rules(self) -> HostRules:
         """The host rules, the environment counted in. Raises ValueError for an entry that is none."""
