@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         ToolAnnotations,
     )
     from dragoman.server import Audio, Context, File, Image, Server
+    from dragoman.server.depends import Depends
     from dragoman.server.prompts import Message
 
 # Name -> the module that has it. A new public name is one line here and one import above; a test
@@ -58,6 +59,7 @@ _HOMES = {
     "ConnectError": "dragoman.errors",
     "Context": "dragoman.server",
     "DeadlineError": "dragoman.errors",
+    "Depends": "dragoman.server.depends",
     "DragomanError": "dragoman.errors",
     "EmbeddedResource": "dragoman.model",
     "File": "dragoman.server",
@@ -95,6 +97,7 @@ __all__ = [
     "ConnectError",
     "Context",
     "DeadlineError",
+    "Depends",
     "DragomanError",
     "EmbeddedResource",
     "File",

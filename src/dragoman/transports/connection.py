@@ -206,7 +206,8 @@ class ServerConnection:
 
     async def _run(self, request: Request, channel: StreamChannel, *, send: Callable[[bytes], None]) -> None:
         try:
-            call = admit(request, self.link, channel=channel, extra=self._kernel.extra_methods)
+            link, extra = self.link, self._kernel.extra_methods
+            call = admit(request, link, channel=channel, principal=link.principal, extra=extra)
             answer = encode_result(request.id, await self._kernel.handle(call))
         except Refusal as exc:
             answer = refusal(request.id, exc)
