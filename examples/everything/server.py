@@ -1,10 +1,10 @@
-"""The everything server: one tool for each thing that a tool can do, each as short as it can be.
+"""The everything server: one handler for each thing that a server can do, each as short as it can be.
 
     python examples/everything/server.py                                # http://127.0.0.1:8000/mcp
     dragoman list http://127.0.0.1:8000/mcp
     dragoman call http://127.0.0.1:8000/mcp test_tool_with_progress
 
-The names of the tools and what they do are those that the official MCP conformance suite asks of a
+The names of most and what they do are those that the official MCP conformance suite asks of a
 server under test: `tests/conformance` runs the suite against this very file.
 """
 
@@ -15,7 +15,9 @@ import sys
 from typing import Annotated, Any
 
 import asking  # type: ignore[import-not-found]  # it lies beside this file
-import tasks  # type: ignore[import-not-found]  # so does this
+import prompts  # type: ignore[import-not-found]  # so do these
+import resources  # type: ignore[import-not-found]
+import tasks  # type: ignore[import-not-found]
 from msgspec import Meta
 
 from dragoman import Audio, Context, EmbeddedResource, Image, Server, TextContent, ToolError
@@ -27,9 +29,9 @@ server = Server(
     "everything",
     version="1.0.0",
     title="Everything",
-    description="One tool for each thing that a tool can do",
+    description="One handler for each thing that a server can do",
     extensions=[Tasks(MemoryStore(), poll=0.2)],
-    instructions="Every tool says what it shows; none of them touches anything outside this process.",
+    instructions="Everything says what it shows; nothing touches anything outside this process.",
 )
 
 # One red pixel.
@@ -129,6 +131,12 @@ asking.add_to(server)
 # What a call can become ------------------------------------------------------------------------------
 
 tasks.add_to(server)
+
+
+# What can be read, and what can be prompted ----------------------------------------------------------
+
+resources.add_to(server, PNG)
+prompts.add_to(server, PNG)
 
 
 # What a list can say ---------------------------------------------------------------------------------
