@@ -6,8 +6,6 @@ value.
 
 from __future__ import annotations
 
-import asyncio
-import concurrent.futures
 import contextvars
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -16,10 +14,7 @@ from typing import Any, TypeVar
 
 from dragoman.errors import Refusal
 from dragoman.schema.errors import ArgumentError, Fault
-
-# Plain functions run here, so that a slow one stalls neither the loop nor a ping.
-_threads: list[concurrent.futures.ThreadPoolExecutor] = []
-THREADS = 64
+from dragoman.transports.threads import THREADS
 
 Function = Callable[..., Any]
 Invoke = Callable[[dict[str, Any]], Awaitable[Any]]
@@ -65,13 +60,6 @@ async def _call_in_thread(function: Function, arguments: dict[str, Any]) -> Any:
 
 
 async def in_thread(work: Callable[[], T]) -> T:
-    """What `work()` gives, done in a worker thread."""
+    """What `work()` gives, done in a worker thread: a slow one stalls neither the loop nor a ping."""
     context = contextvars.copy_context()
-    return await asyncio.get_running_loop().run_in_executor(_pool(), partial(context.run, work))
-
-
-def _pool() -> concurrent.futures.ThreadPoolExecutor:
-    if not _threads:
-        # Looked up here because that is what loads it, and most servers need no thread.
-        _threads.append(concurrent.futures.ThreadPoolExecutor(THREADS, thread_name_prefix="dragoman-tool"))
-    return _threads[0]
+    return await THREADS.run(partial(context.run, work))

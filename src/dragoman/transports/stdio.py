@@ -22,6 +22,7 @@ from dragoman.jsonrpc.framing import Lines, TooLong
 from dragoman.jsonrpc.message import DEFAULT, Limits, too_large
 from dragoman.protocol.call import Kernel
 from dragoman.transports.connection import ServerConnection
+from dragoman.transports.threads import THREADS
 
 CHUNK = 256 * 1024
 HIGH_WATER = 4 * 1024 * 1024  # bytes that wait to be written before reading stops
@@ -313,8 +314,8 @@ async def serve_stdio(
 def run_stdio(kernel: Kernel, *, streams: Streams | None = None) -> None:
     """Serve the standard streams and end the process's serving life; returns when it is over."""
     asyncio.run(serve_stdio(kernel, streams=streams))
-    if any(t.name.startswith("dragoman-tool") and t.is_alive() for t in threading.enumerate()):
-        # A tool in a thread cannot be stopped; the interpreter would wait for it for ever.
+    if THREADS.working:
+        # A tool in a thread cannot be stopped, and must not go on while the interpreter is taken down.
         with contextlib.suppress(OSError, ValueError, AttributeError):
             sys.stderr.flush()
         os._exit(0)
