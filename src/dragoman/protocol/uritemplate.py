@@ -19,7 +19,8 @@ _KEPT: Final = "%:/?#[]@!$&'()*+,;=-._~"  # RFC 3986: reserved, unreserved, and 
 _LETTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 _DIGITS: Final = frozenset("0123456789")
 _HEX: Final = frozenset("0123456789abcdefABCDEF")
-_NAME: Final = _LETTERS | _DIGITS | {"_", "."}
+_START: Final = _LETTERS | _DIGITS | {"_"}
+_NAME: Final = _START | {"."}
 _SCHEME: Final = _LETTERS | _DIGITS | {"+", "-", "."}
 _DOTS: Final = frozenset({".", ".."})
 
@@ -253,7 +254,7 @@ class _Reader:
         self._parts.append(text)
 
     def _expression(self, inside: str) -> None:
-        operator = inside[:1] if inside[:1] and inside[0] not in _NAME else ""
+        operator = inside[:1] if inside[:1] and inside[0] not in _START else ""
         names = inside[len(operator) :].split(",")
         for name in names:
             self._check_name(name, inside)

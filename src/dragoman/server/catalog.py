@@ -20,6 +20,7 @@ from dragoman.model import (
     ServerCapabilities,
 )
 from dragoman.protocol.call import Call
+from dragoman.protocol.uritemplate import encoded
 from dragoman.server.completion import Completed, Completions, Suggest
 from dragoman.server.function import Function
 from dragoman.server.middleware import Handler
@@ -79,8 +80,10 @@ class Catalog:
 
     def remove_resource(self, uri: str) -> None:
         """Remove a resource or a template. Raises UsageError if there is none."""
-        registry: Registry[Any] = self.templates if "{" in uri else self.resources
-        registry.remove(uri)
+        if "{" in uri:
+            self.templates.remove(uri)
+        else:
+            self.resources.remove(encoded(uri))
 
     def add_prompt(self, function: Function, options: PromptOptions) -> None:
         """Add a prompt. Raises UsageError."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast, overload
 
 from dragoman.errors import UsageError
+from dragoman.protocol.uritemplate import encoded
 from dragoman.server.kernel import Kernel
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class Features:
 
     def notify_resource_updated(self, uri: str) -> None:
         """Tell everybody who watches this resource to read it again."""
-        self.kernel.hub.updated(uri)
+        self.kernel.hub.updated(encoded(uri))
 
     # Prompts -------------------------------------------------------------------------------------
 

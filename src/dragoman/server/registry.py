@@ -79,9 +79,12 @@ class Paging:
             raise UsageError(f"page_size: expected a whole number above 0, received {self.size}")
         if self.ttl_ms < 0:
             raise UsageError(f"ttl_ms: expected 0 or more milliseconds, received {self.ttl_ms}")
-        for method in self.hints:
+        if self.cache_scope not in ("public", "private"):
+            raise UsageError(f'cache_scope: expected "public" or "private", received {self.cache_scope!r}')
+        for method, said in self.hints.items():
             if method not in CACHEABLE:
                 raise UsageError(f"caching: {method!r} is none of {', '.join(CACHEABLE)}")
+            replace(self, hints={}, **said)  # raises for what cannot be
 
     def of(self, method: str) -> Paging:
         """The same for one method, its own hints in place of those for all."""

@@ -29,7 +29,7 @@ from dragoman.model import (
 )
 from dragoman.model import Resource as Entry
 from dragoman.protocol.call import Call
-from dragoman.protocol.uritemplate import has_scheme
+from dragoman.protocol.uritemplate import encoded, has_scheme
 from dragoman.schema.errors import OutputError
 from dragoman.server.completion import Source
 from dragoman.server.contents import contents_of
@@ -156,7 +156,7 @@ class Reading:
 
     def find(self, uri: str, principal: str | None) -> tuple[Readable, dict[str, Any]]:
         """What is read for `uri`. Raises ResourceNotFound."""
-        resource = self._resources.get(uri)
+        resource = self._resources.get(uri) or self._resources.get(encoded(uri))
         if resource is not None and self._sees(resource, principal):
             return resource, {}
         return self._templates.find(uri, lambda template: self._sees(template, principal))
@@ -283,7 +283,7 @@ def build(uri: str, source: Function | Static, *, options: ResourceOptions) -> R
     else:
         give = _constant(source, shown)
         shown.setdefault("name", uri.rstrip("/").rpartition("/")[2] or uri)
-    entry = Entry(uri=uri, size=options.get("size", shown.pop("size", UNSET)), **shown)
+    entry = Entry(uri=encoded(uri), size=options.get("size", shown.pop("size", UNSET)), **shown)
     return Resource(entry, give, Hints.of(options), frozenset(options.get("tags", ())))
 
 
