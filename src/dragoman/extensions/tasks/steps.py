@@ -25,6 +25,7 @@ class Steps:
         self._cut = {step.key for _, step in kept if not step.done}
         self._next = max(self._numbers.values(), default=-1) + 1
         self._running = 0
+        self._closed = False
         self.idle = asyncio.Event()  # no step is running
         self.idle.set()
 
@@ -40,13 +41,19 @@ class Steps:
                 f"the step {key!r} was cut off by the end of the server's process and may have taken effect: "
                 "it is not run again"
             )
+        if self._closed:
+            await asyncio.Event().wait()  # until the run is cancelled: what has not begun can wait
         if key not in self._numbers:
             self._numbers[key] = self._next
             self._next += 1
-        await self._put(Step(key))
-        self._cut.discard(key)
         self._running += 1
         self.idle.clear()
+        try:
+            await self._put(Step(key))
+        except BaseException:
+            self._ended()
+            raise
+        self._cut.discard(key)
 
     async def done(self, key: str, value: Any) -> None:
         """It ran: keep its value. Raises LeaseLost."""
@@ -66,6 +73,10 @@ class Steps:
         """It was stopped in its middle."""
         self._cut.add(key)
         self._ended()
+
+    def close(self) -> None:
+        """No step begins any more; those under way go on."""
+        self._closed = True
 
     def _ended(self) -> None:
         self._running -= 1

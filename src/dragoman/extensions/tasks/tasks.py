@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from asyncio import AbstractEventLoop, Task, get_running_loop
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from inspect import isawaitable
 from os import PathLike, urandom
 from typing import Final, cast
+from weakref import WeakSet
 
 import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from dragoman.errors import UsageError
+from dragoman.errors import Refusal, UsageError
 from dragoman.extensions.tasks.place import open_store
 from dragoman.extensions.tasks.shelf import Shelf, shelf_mark
 from dragoman.extensions.tasks.state import Origin, State
@@ -110,10 +112,16 @@ class _Answers:
         self._life = life
         self._ttl_ms = ttl_ms
         self._poll_ms = poll_ms
+        self._woken = WeakSet[AbstractEventLoop]()
+        self._waking = set[Task[None]]()
 
     async def _shelf(self) -> Shelf:
         serving: _Serving = await self._life.value()
         return serving.shelf
+
+    async def _wake(self) -> None:
+        with suppress(Refusal):  # which the log has already
+            await self._life.value()
 
     def gated(self, handler: Handler) -> Handler:
         """`handler`, for clients that know tasks."""
@@ -204,6 +212,13 @@ class _Answers:
 
     async def layer(self, call: Call, proceed: Handler) -> Result:
         """Serve the part of a `subscriptions/listen` request that is about tasks."""
+        loop = get_running_loop()
+        if loop not in self._woken:
+            # Where nobody says that serving begins, the first request does: tasks may be left from before.
+            self._woken.add(loop)
+            waking = loop.create_task(self._wake(), name="dragoman-tasks-wake")
+            self._waking.add(waking)
+            waking.add_done_callback(self._waking.discard)
         if call.method.name != "subscriptions/listen" or call.params.notifications.task_ids is UNSET:
             return await proceed(call)
         demand(call)

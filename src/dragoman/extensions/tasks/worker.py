@@ -61,20 +61,27 @@ class Worker:
         """End: steps under way come to their end, everything else is left for whoever comes next."""
         for task in self._loops:
             task.cancel()
+        await self._steps_end()
+        tasks = [*self._loops, *(running.task for running in self._running.values())]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=GRACE)
+            if late:
+                log.warning("%d tasks do not stop; they are left alone, and run again elsewhere", len(late))
+
+    async def _steps_end(self) -> None:
         steps = [running.run.steps for running in self._running.values() if running.run.steps is not None]
+        for each in steps:
+            each.close()
         if steps:
             idle = [asyncio.ensure_future(each.idle.wait()) for each in steps]
             _, late = await asyncio.wait(idle, timeout=GRACE)
             for wait in late:
                 wait.cancel()
-        tasks = [running.task for running in self._running.values()]
-        for task in tasks:
-            task.cancel()
-        if tasks or self._loops:
-            await asyncio.wait([*tasks, *self._loops])
 
     async def _again(self, work: Callable[[], Awaitable[None]]) -> None:
-        """`work`, again whenever the store failed it, until the store or this is closed."""
+        """`work`, again whenever something failed it, until the store or this is closed."""
         while True:
             try:
                 await work()
@@ -82,7 +89,9 @@ class Worker:
                 return
             except StoreError as exc:
                 log.error("the tasks of this server do not get on: %s", exc)
-                await asyncio.sleep(TROUBLE)
+            except Exception as exc:  # whatever it is, it must not be the end of all tasks
+                log.error("the tasks of this server do not get on", exc_info=exc)
+            await asyncio.sleep(TROUBLE)
 
     # Runs ----------------------------------------------------------------------------------------
 
