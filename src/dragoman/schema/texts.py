@@ -7,12 +7,14 @@ text came from.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 import msgspec
 
+from dragoman.errors import UsageError
 from dragoman.schema.annotations import anchored
-from dragoman.schema.errors import ArgumentError, Fault
+from dragoman.schema.errors import ArgumentError, Fault, SchemaError
 from dragoman.schema.foreign import decode_hook
 from dragoman.schema.signature import Argument, Signature
 from dragoman.schema.wording import describe, snippet, unknown_field
@@ -28,6 +30,7 @@ class Texts:
         self._arguments = {argument.wire: argument for argument in signature.arguments}
         self._kinds = {wire: anchored(argument.type) for wire, argument in self._arguments.items()}
         self._schema = signature.input_schema
+        self._validator = signature.validator
         self._open = signature.input_schema["additionalProperties"] is not False
         self._taken = frozenset(argument.name for argument in signature.arguments)
 
@@ -51,10 +54,11 @@ class Texts:
                     continue
             except _REFUSALS:
                 if text:
-                    faults.append(self._fault(wire, text))
+                    faults.extend(self._unfit(wire, text))
                     continue
             if argument.required:
-                faults.append(self._fault(wire, text))
+                received = "nothing" if text is None else snippet(text)
+                faults.append(Fault(field=wire, expected=self.expected(wire), received=received))
             else:
                 keywords[argument.name] = argument.default if argument.factory is None else argument.factory()
         if faults:
@@ -66,9 +70,20 @@ class Texts:
             if not self._open or name in self._taken:
                 yield unknown_field([], name, received=texts[name], known=self._arguments)
 
-    def _fault(self, wire: str, text: str | None) -> Fault:
-        received = "nothing" if text is None else snippet(text)
-        return Fault(field=wire, expected=self.expected(wire), received=received)
+    def _unfit(self, wire: str, text: str) -> tuple[Fault, ...]:
+        """What the schema says against a text, read as the JSON that it may be where text is not wanted."""
+        expected = self.expected(wire)
+        value: Any = text
+        if expected != "a string":
+            with suppress(ValueError, RecursionError):
+                value = msgspec.json.decode(text)
+        try:
+            found = self._validator.errors({wire: value}, formats=True)
+        except (SchemaError, UsageError):  # a hand-made part of the schema that is none, or no engine
+            found = ()
+        inside = (f"{wire}[", f"{wire}.")
+        mine = tuple(fault for fault in found if fault.field == wire or fault.field.startswith(inside))
+        return mine or (Fault(field=wire, expected=expected, received=snippet(text)),)
 
     def expected(self, wire: str) -> str:
         """What the argument has to be, in a few words."""
