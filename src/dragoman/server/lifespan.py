@@ -82,7 +82,7 @@ class Lifespan:
     async def close(self) -> None:
         """End it now. It starts again when it is needed again."""
         place = self._place()
-        place.holders, place.kept = 0, False
+        place.kept = False
         await self._end(place)
 
     async def value(self) -> Any:

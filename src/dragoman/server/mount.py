@@ -7,7 +7,6 @@ know how tools, prompts and resources work.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -114,8 +113,7 @@ class MountedTool(Tool, kw_only=True, eq=False):
         return self.inner.sees(self.origin, principal)
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
-class MountedPrompt(Prompt):
+class MountedPrompt(Prompt, kw_only=True, eq=False):
     """A prompt of another server under a name of this one's."""
 
     origin: Prompt
@@ -130,8 +128,7 @@ class MountedPrompt(Prompt):
         return self.inner.sees(self.origin, principal)
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
-class MountedResource(Resource):
+class MountedResource(Resource, kw_only=True, eq=False):
     """A resource of another server."""
 
     origin: Resource
@@ -146,8 +143,7 @@ class MountedResource(Resource):
         return self.inner.sees(self.origin, principal)
 
 
-@dataclass(slots=True, eq=False, kw_only=True)
-class MountedTemplate(Template):
+class MountedTemplate(Template, kw_only=True, eq=False):
     """A resource template of another server."""
 
     origin: Template
@@ -191,9 +187,8 @@ class _Suggested(Mapping[str, Suggest]):
         return sum(1 for _ in self)
 
 
-def _parts(item: Any, base: type, **changes: Any) -> dict[str, Any]:
-    names = getattr(base, "__struct_fields__", None) or [part.name for part in fields(base)]
-    return {name: getattr(item, name) for name in names} | changes
+def _parts(item: msgspec.Struct, base: type[msgspec.Struct], **changes: Any) -> dict[str, Any]:
+    return {name: getattr(item, name) for name in base.__struct_fields__} | changes
 
 
 class Mount(Generic[E]):
