@@ -190,6 +190,7 @@ class Asks:
         call = self._call
         need(call, request)
         if call.revision.asks_inline and call.journal is None:
+            record(call)  # whoever looks at the call afterwards sees that an answer is in it
             raw = await call.channel.ask(request_method(request), request_params(request))
             plain = msgspec.json.decode(raw)
         else:
@@ -211,11 +212,15 @@ class Asks:
             return tuple(await asyncio.gather(*questions))
         results: list[Any] = []
         missing: dict[str, InputRequest] = {}
-        for question in questions:
-            try:
-                results.append(await question)
-            except Suspend as suspend:
-                missing.update(suspend.requests)
+        try:
+            for question in questions:
+                try:
+                    results.append(await question)
+                except Suspend as suspend:
+                    missing.update(suspend.requests)
+        finally:
+            for question in questions:
+                question.close()  # where one of them cannot be asked, those behind it never begin
         if missing:
             raise Suspend(missing)
         return tuple(results)

@@ -47,7 +47,7 @@ class Telemetry:
         payloads: bool = False,
     ) -> None:
         try:
-            from opentelemetry import metrics, propagate, trace
+            from opentelemetry import context, metrics, propagate, trace
         except ImportError as exc:
             raise UsageError(
                 f"Telemetry needs opentelemetry-api, which cannot be imported ({exc})",
@@ -55,6 +55,7 @@ class Telemetry:
             ) from exc
         self._trace = trace
         self._extract = propagate.extract
+        self._current = context.get_current
         self._tracer = trace.get_tracer(_SCOPE, VERSION, tracer_provider)
         meter = metrics.get_meter(_SCOPE, VERSION, meter_provider)
         self._durations = meter.create_histogram(
@@ -101,8 +102,7 @@ class Telemetry:
         raw = call.params.meta
         meta: dict[str, Any] = {} if raw is UNSET else msgspec.json.decode(raw, type=dict[str, Any])
         texts = {name: value for name, value in meta.items() if isinstance(value, str)}
-        # Against the current context: its baggage stays where the request brings none.
-        found = self._extract(texts)
+        found = self._extract(texts, context=self._current())
         ambient = trace.get_current_span().get_span_context()
         named = trace.get_current_span(found).get_span_context()
         if not named.is_valid or named == ambient:
