@@ -10,8 +10,8 @@ import pytest
 from msgspec import Raw
 
 from dragoman.extensions.tasks.state import State
-from dragoman.extensions.tasks.wire import TaskError
 from dragoman.model import ElicitFormParams, ElicitRequest
+from dragoman.model.tasks_extension import TaskError
 
 FORM: dict[str, Any] = {"type": "object", "properties": {}}
 ASK = ElicitRequest(params=ElicitFormParams(message="?", requested_schema=FORM))

@@ -20,6 +20,7 @@ from dragoman.client.opening import Opening
 from dragoman.client.options import ClientKeywords, ClientOptions, ProgressHandler
 from dragoman.client.result import Answer, ToolResult, check_type, read
 from dragoman.client.target import TargetLike, resolve
+from dragoman.client.tasks import Following, is_task
 from dragoman.client.tools import ToolList
 from dragoman.errors import ClosedError, PeerFault, Refusal, RemoteError, UsageError
 from dragoman.model import (
@@ -29,6 +30,7 @@ from dragoman.model import (
     DiscoverResult,
     Implementation,
     InitializeResult,
+    InputRequest,
     InputResponseParams,
     PaginatedParams,
     Params,
@@ -254,10 +256,20 @@ class Client:
             await self.list_tools(refresh=True)
             extras.mirrored = session.tools.mirrored(name, params.arguments)
             raw = await connection.request("tools/call", params, extras=extras)
+        return session.tools.check(name, await self._final(raw, params, extras=extras))
+
+    async def _final(self, raw: Raw, params: _CallParams, *, extras: Extras) -> ToolResult:
+        """What a call comes to, from its first answer."""
+        if self._options.tasks and is_task(raw):
+            connection = self._ready().connection
+            following = Following(connection, raw, fulfil=self._fulfil)
+            raw = await following.result((extras.limits or connection.limits).overall)
         answer, result = self._read(raw)
-        if answer.result_type == INPUT_REQUIRED:
-            result = await self._rounds(answer, params, extras=extras)
-        return session.tools.check(name, result)
+        return (
+            result
+            if answer.result_type != INPUT_REQUIRED
+            else await self._rounds(answer, params, extras=extras)
+        )
 
     async def _rounds(self, answer: Answer, params: _CallParams, *, extras: Extras) -> ToolResult:
         """Send the call again with what the server asked for, until it asks no more (basic: MRTR)."""
@@ -269,16 +281,17 @@ class Client:
                 await asyncio.sleep(min(_PAUSE_MAX, 0.01 * 2**turn) if turn else 0)
                 params.input_responses = UNSET
             else:
-                params.input_responses = await self._fulfil(answer)
+                params.input_responses = await self._fulfil(answer.input_requests)
             params.request_state = answer.request_state
             raw = await self._ready().connection.request("tools/call", params, extras=extras)
+            if self._options.tasks and is_task(raw):
+                return await self._final(raw, params, extras=extras)
             answer, result = self._read(raw)
             if answer.result_type != INPUT_REQUIRED:
                 return result
         raise self._fault(f"{params.name} asked for input {MAX_ROUNDS} times")
 
-    async def _fulfil(self, answer: Answer) -> dict[str, Any]:
-        asked = {} if answer.input_requests is UNSET else answer.input_requests
+    async def _fulfil(self, asked: Mapping[str, InputRequest]) -> dict[str, Any]:
         try:
             return await self._inputs.fulfil(asked)
         except Refusal as exc:

@@ -37,6 +37,7 @@ from dragoman.model import (
     Result,
     Root,
 )
+from dragoman.model.tasks_extension import NAME
 from dragoman.schema.shapes import is_object
 
 log = logging.getLogger("dragoman.client")
@@ -64,6 +65,7 @@ class Inputs:
             elicitation=UNSET if options.elicitation_handler is None else modes,
             sampling=UNSET if options.sampling_handler is None else {},
             roots=UNSET if options.roots is None else {},
+            extensions={NAME: {}} if options.tasks else UNSET,
         )
 
     async def respond(self, request: Request) -> bytes:

@@ -63,6 +63,7 @@ class ClientKeywords(TypedDict, total=False):
     sampling_handler: SamplingHandler | None
     roots: Sequence[RootLike] | RootsHandler | None
     cache: bool
+    tasks: bool
     tap: Tap | None
 
 
@@ -83,6 +84,8 @@ class ClientOptions:
     `elicitation_handler`, `sampling_handler`, `roots`: answer what servers ask, in either way they ask;
     what is not given is not offered to them. `elicitation_modes` are those the handler can deal with.
     `cache`: whether lists are used for as long as the server says they are fresh.
+    `tasks`: a call may become a task at the server (the extension `io.modelcontextprotocol/tasks`); the
+    client looks after it, and the call has its result in the end all the same.
     `tap`: called with `"out"` or `"in"` and the bytes of every frame, as it crosses the wire.
     """
 
@@ -105,6 +108,7 @@ class ClientOptions:
     sampling_handler: SamplingHandler | None = None
     roots: Sequence[RootLike] | RootsHandler | None = None
     cache: bool = True
+    tasks: bool = False
     tap: Tap | None = None
 
     def __post_init__(self) -> None:

@@ -19,7 +19,6 @@ from dragoman.errors import ClosedError, Refusal
 from dragoman.extensions.tasks.shelf import Change, Shelf
 from dragoman.extensions.tasks.state import ROUNDS, Origin, State
 from dragoman.extensions.tasks.steps import Steps
-from dragoman.extensions.tasks.wire import TaskError
 from dragoman.model import (
     CallToolParams,
     InputRequest,
@@ -28,6 +27,7 @@ from dragoman.model import (
     RequestMeta,
     Result,
 )
+from dragoman.model.tasks_extension import TaskError
 from dragoman.protocol.call import Call
 from dragoman.protocol.link import Link
 from dragoman.protocol.record import Record

@@ -14,11 +14,10 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 from msgspec.structs import replace
 
-from dragoman.extensions.tasks.wire import RESULT_TYPE, CreateTaskResult, DetailedTask, TaskError
 from dragoman.model import InputRequest
 from dragoman.model.tasks import TaskStatus
+from dragoman.model.tasks_extension import RESULT_TYPE, TERMINAL, CreateTaskResult, DetailedTask, TaskError
 
-TERMINAL: Final = frozenset({"completed", "failed", "cancelled"})
 ROUNDS: Final = 64  # times a task may wait for answers
 KEEP_MS: Final = 300_000  # a result is there for at least this long
 

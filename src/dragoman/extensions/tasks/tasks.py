@@ -19,9 +19,10 @@ from dragoman.extensions.tasks.place import open_store
 from dragoman.extensions.tasks.shelf import Shelf, shelf_mark
 from dragoman.extensions.tasks.state import Origin, State
 from dragoman.extensions.tasks.watch import Watch
-from dragoman.extensions.tasks.wire import METHODS, NAME, UpdateTaskParams, declared, demand, unknown
+from dragoman.extensions.tasks.wire import METHODS, declared, demand, unknown
 from dragoman.extensions.tasks.worker import Worker
 from dragoman.model import EmptyResult, Result
+from dragoman.model.tasks_extension import NAME, UpdateTaskParams
 from dragoman.protocol.call import Call
 from dragoman.server.asking import record
 from dragoman.server.extension import Extension, Services

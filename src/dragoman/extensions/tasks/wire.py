@@ -1,69 +1,19 @@
-"""What the extension puts on the wire, and who may see it. No store, no clock, no running.
-
-Shapes and rules are those of the extension's own specification (`io.modelcontextprotocol/tasks`,
-SEP-2663); revision 2025-11-25 has tasks of another shape, which are none of its business.
-"""
+"""Which requests the extension adds, and to whom they are open. No store, no clock, no running."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 import msgspec
-from msgspec import UNSET, Raw, UnsetType, field
+from msgspec import UNSET
 
 from dragoman.errors import Refusal
-from dragoman.model import MISSING_REQUIRED_CLIENT_CAPABILITY, Model, Params, Result
-from dragoman.model.tasks import TaskStatus
+from dragoman.model import MISSING_REQUIRED_CLIENT_CAPABILITY
+from dragoman.model.tasks_extension import NAME, TaskParams, UpdateTaskParams
 from dragoman.protocol.call import Call
 from dragoman.revisions.base import Method, table
 
-NAME: Final = "io.modelcontextprotocol/tasks"
-RESULT_TYPE: Final = "task"
 REQUIRED: Final[dict[str, Any]] = {"requiredCapabilities": {"extensions": {NAME: {}}}}
-
-
-class TaskParams(Params, kw_only=True):
-    """`tasks/get` and `tasks/cancel`."""
-
-    task_id: str
-
-
-class UpdateTaskParams(TaskParams, kw_only=True):
-    """`tasks/update`: answers by the key of the question."""
-
-    input_responses: dict[str, Any]
-
-
-class Task(Result, kw_only=True):
-    """The state of a task. Times are ISO 8601; `ttl_ms` counts from creation, None for ever."""
-
-    task_id: str
-    status: TaskStatus
-    status_message: str | UnsetType = UNSET
-    created_at: str
-    last_updated_at: str
-    ttl_ms: int | None
-    poll_interval_ms: int | UnsetType = UNSET
-
-
-class CreateTaskResult(Task, kw_only=True):
-    """The call has become a task: the task, flat."""
-
-
-class DetailedTask(Task, kw_only=True):
-    """What `tasks/get` answers and `notifications/tasks` tells: the task and what its status brings along."""
-
-    input_requests: dict[str, Raw] | UnsetType = UNSET
-    result: Raw | UnsetType = UNSET
-    error: Raw | UnsetType = UNSET
-
-
-class TaskError(Model, kw_only=True):
-    """The JSON-RPC error by which a task failed."""
-
-    code: int
-    message: str
-    data: Any = field(default=UNSET)
 
 
 METHODS: Final = table(
