@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol, TypedDict, cast
+from typing import Any, Protocol, TypedDict, TypeGuard, cast
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -34,7 +34,7 @@ from dragoman.schema.errors import OutputError
 from dragoman.server.completion import Source
 from dragoman.server.contents import contents_of
 from dragoman.server.context import Context
-from dragoman.server.function import Function, tell
+from dragoman.server.function import tell
 from dragoman.server.mime import BINARY, TEXT, of_name
 from dragoman.server.registry import Registry
 from dragoman.server.textual import TextFunction
@@ -203,7 +203,9 @@ class Reading:
             if isinstance(value, ReadResourceResult):
                 result = value
             else:
-                result = ReadResourceResult(contents=await contents_of(value, uri, mime_type=item.mime_type))
+                result = ReadResourceResult(
+                    contents=await contents_of(value, encoded(uri), mime_type=item.mime_type)
+                )
         except (ResourceNotFound, FileNotFoundError) as exc:
             said = str(exc) if isinstance(exc, ResourceNotFound) else ""
             raise ResourceNotFound(said or _missing(uri)) from None
@@ -258,7 +260,7 @@ def _failed(uri: str, exc: Exception) -> Refusal:
     return Refusal(-32603, f"{uri}: {tell(exc)}", {"uri": uri})
 
 
-def build(uri: str, source: Function | Static, *, options: ResourceOptions) -> Resource:
+def build(uri: str, source: Any, *, options: ResourceOptions) -> Resource:
     """A resource made of a function, of text, of bytes, or of the path of a file.
 
     Raises:
@@ -280,11 +282,18 @@ def build(uri: str, source: Function | Static, *, options: ResourceOptions) -> R
         shown.setdefault("name", function.signature.name)
         if function.signature.description:
             shown.setdefault("description", function.signature.description)
-    else:
+    elif _is_static(source):
         give = _constant(source, shown)
         shown.setdefault("name", uri.rstrip("/").rpartition("/")[2] or uri)
+    else:
+        kind = type(source).__name__
+        raise UsageError(f"{uri} is made of a function, text, bytes or the path of a file, received {kind}")
     entry = Entry(uri=encoded(uri), size=options.get("size", shown.pop("size", UNSET)), **shown)
     return Resource(entry, give, Hints.of(options), frozenset(options.get("tags", ())))
+
+
+def _is_static(source: Any) -> TypeGuard[Static]:
+    return isinstance(source, (str, bytes, PathLike))
 
 
 def _function(function: TextFunction) -> _Source:
