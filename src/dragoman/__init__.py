@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         ToolError,
         UsageError,
     )
+    from dragoman.extensions.tasks import Tasks
     from dragoman.model import (
         Annotations,
         AudioContent,
@@ -80,6 +81,7 @@ _HOMES = {
     "ResourceNotFound": "dragoman.errors",
     "Server": "dragoman.server",
     "SyncClient": "dragoman.client",
+    "Tasks": "dragoman.extensions.tasks",
     "TextContent": "dragoman.model",
     "Tool": "dragoman.model",
     "ToolAnnotations": "dragoman.model",
@@ -118,6 +120,7 @@ __all__ = [
     "ResourceNotFound",
     "Server",
     "SyncClient",
+    "Tasks",
     "TextContent",
     "Tool",
     "ToolAnnotations",
