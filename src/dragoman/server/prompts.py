@@ -170,7 +170,7 @@ def build(function: Function, options: PromptOptions) -> Prompt:
 def _argument(function: TextFunction, wire: str, *, required: bool) -> PromptArgument:
     schema = function.signature.input_schema["properties"][wire]
     said = schema.get("description", "")
-    expected = function.texts.expected(wire)
+    expected = function.texts.expected(wire).removesuffix(" or null")  # none is sent by sending nothing
     if expected not in ("a string", "a value"):
         # The wire has no types: whoever fills this in reads it here or nowhere.
         said = f"{said} ({expected})" if said else expected
