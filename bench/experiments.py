@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from . import counting
 from .entrants import FLOOR, OURS, PLAIN, ROOT, Entrant
-from .wire import ADD, ENVIRONMENT, Http, Stdio, cpu, median, memory, request
+from .wire import ADD, ENVIRONMENT, Http, Stdio, cpu, median, memory, one_processor, request
 
 PAYLOAD = 10_000_000  # bytes of the large echo
 
@@ -46,7 +46,10 @@ class Run:
         except (OSError, EOFError, ValueError, RuntimeError, subprocess.SubprocessError) as exc:
             if entrant.name in (FLOOR, OURS, PLAIN):
                 raise
-            self.failures.append(f"{entrant.name}, {what}: {type(exc).__name__}: {str(exc)[:200]}")
+            why = " ".join(str(exc).split("\\r\\n\\r\\n")[-1].split())[:120]
+            failure = f"{entrant.name}, {what}: {why or type(exc).__name__}"
+            if failure not in self.failures:
+                self.failures.append(failure)
 
 
 def cold(run: Run) -> None:
@@ -173,12 +176,14 @@ def _list(server: Stdio, size: int) -> float:
 def _among_many(run: Run, entrant: Entrant) -> None:
     many = 10_000 if entrant.name in (FLOOR, OURS) else 1_000
     with Stdio(entrant.stdio, tools=10) as few, Stdio(entrant.stdio, tools=many) as much:
-        times: dict[int, list[float]] = {10: [], many: []}
-        for _ in range(6):
-            for size, server in ((10, few), (many, much)):
-                took = server.one_at_a_time(run.seconds / 4)
-                times[size].append(median([float(t) for t in took]))
-        run.add("many", entrant.name, min(times[many]) / min(times[10]))
+        for server in (few, much):
+            server.hello()
+            server.one_at_a_time(run.seconds / 4)
+        ratios: list[float] = []
+        for _ in range(9):
+            one, other = (median([float(t) for t in s.one_at_a_time(run.seconds / 9)]) for s in (few, much))
+            ratios.append(other / one)
+        run.add("many", entrant.name, median(ratios))
 
 
 def _register(count: int) -> float:
@@ -242,7 +247,7 @@ def clients(run: Run) -> None:
         for _ in range(run.rounds):
             for transport, place in places.items():
                 for entrant in run.with_("client"):
-                    with run.trying(f"client, {transport}", entrant):
+                    with run.trying(f"client, {transport}", entrant), one_processor(server.pid):
                         command = [*entrant.client, transport, place, str(run.seconds)]
                         run.add(f"client-{transport}", entrant.name, _client(command))
 

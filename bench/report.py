@@ -70,7 +70,7 @@ def section(samples: Samples, entrants: list[Entrant], *, failures: list[str], h
         f"Measured {time.strftime('%Y-%m-%d')} with {how}: {machine}; {versions}.",
         table(samples, entrants),
         imports(samples),
-        *[f"Left out: {failure}." for failure in failures],
+        "\n".join(f"* Left out: {failure}" for failure in failures),
     ]
     return "\n\n".join(part for part in parts if part)
 

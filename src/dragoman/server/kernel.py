@@ -201,11 +201,11 @@ class Kernel:
 
     # Routes --------------------------------------------------------------------------------------
 
-    async def _route(self, call: Call) -> Result:
+    def _route(self, call: Call) -> Awaitable[Result]:
         handler = self._routes.get(call.method.name)
         if handler is None:
             raise Refusal(-32601, f"Method not found: {call.method.name}", {"method": call.method.name})
-        return await handler(call)
+        return handler(call)
 
     def _sealed_list(self, call: Call, result: Result) -> Result:
         """A list as encoded before, if it is the very object that was encoded before."""
@@ -268,14 +268,14 @@ class Kernel:
         cursor = call.params.cursor
         return self.tools.page(None if cursor is UNSET else cursor, self._seen(call.principal))
 
-    async def _call_tool(self, call: Call) -> Result:
+    def _call_tool(self, call: Call) -> Awaitable[Result]:
         params = call.params
         tool = self.tools.get(params.name)
         if tool is None or (self.sight is not None and not self.sight.sees(tool, call.principal)):
             raise Refusal(-32602, f"Unknown tool: {params.name}", {"name": params.name})
         if tool.task and self.run_task is not None:
-            return await self.in_rounds(call, partial(self.run_task, tool))
-        return await self.in_rounds(call, tool.run)
+            return self.in_rounds(call, partial(self.run_task, tool))
+        return self.in_rounds(call, tool.run)
 
     async def prepare(self, call: Call) -> None:
         """Give a call that came by no transport what handlers find on all others. Raises Refusal."""

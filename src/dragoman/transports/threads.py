@@ -79,7 +79,7 @@ class Threads:
         return bool(self._working)
 
     def run(self, function: Callable[[], T]) -> asyncio.Future[T]:
-        """Call `function()` in a thread. Cancelling the future leaves it running; what it gives is forgotten."""
+        """Call `function()` in a thread. Cancelling the future leaves it running and forgets its value."""
         returns = self._returns
         loop = asyncio.get_running_loop()
         if returns is None or returns.loop is not loop:
