@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, Protocol, TypeAlias, cast
+from typing import Any, Final, Protocol, TypeAlias, TypeGuard, cast
 
 from dragoman.errors import DragomanError, Refusal, UsageError
 from dragoman.model import CompleteParams, CompleteResult, Completion, PromptReference
@@ -171,9 +171,16 @@ def _completer(source: Source) -> Suggest:
         return _chosen([str(member.value) for member in cast("type[enum.Enum]", source)])
     if callable(source):
         return _asked(source)
-    if isinstance(source, str) or not all(type(value) is str for value in source):
+    if isinstance(source, str) or not _are_texts(source):
         raise UsageError("suggestions are a sequence of strings, an enum, or a function of what was typed")
     return _chosen(list(source))
+
+
+def _are_texts(source: Any) -> TypeGuard[Sequence[str]]:
+    try:
+        return all(isinstance(value, str) for value in source)
+    except TypeError:  # nothing to go through
+        return False
 
 
 def _chosen(values: Sequence[str]) -> Suggest:
@@ -188,9 +195,7 @@ def _chosen(values: Sequence[str]) -> Suggest:
 
 
 def _asked(function: Function) -> Suggest:
-    made = TextFunction.of(function, "completion", name=getattr(function, "__name__", None) or "complete")
-    if made.signature.name == "<lambda>":
-        made = TextFunction.of(function, "completion", name="complete")
+    made = TextFunction.of(function, "completion")
     takes = [argument.name for argument in made.signature.arguments]
     if not 1 <= len(takes) <= 2:
         raise UsageError(

@@ -151,7 +151,7 @@ def build(function: Function, options: PromptOptions) -> Prompt:
         )
     arguments = [_argument(made, each.wire, required=each.required) for each in signature.arguments]
     entry = Entry(
-        name=options.get("name") or signature.name,
+        name=made.named("prompt", options.get("name")),
         title=options.get("title", UNSET),
         description=options.get("description", signature.description) or UNSET,
         arguments=arguments or UNSET,

@@ -279,7 +279,7 @@ def build(uri: str, source: Any, *, options: ResourceOptions) -> Resource:
                 f"{function.signature.name}() asks for {', '.join(asked)}, which {uri} has no variables for"
             )
         give = _function(function)
-        shown.setdefault("name", function.signature.name)
+        shown["name"] = function.named("resource", options.get("name"))
         if function.signature.description:
             shown.setdefault("description", function.signature.description)
     elif _is_static(source):

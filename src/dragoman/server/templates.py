@@ -99,7 +99,7 @@ def build(uri_template: str, function: Function, *, options: ResourceOptions) ->
         if argument.required and name not in uris.variables:
             raise UsageError(f"{signature.name}() asks for {name}, which {uri_template} has no variable for")
     shown = described(options)
-    shown.setdefault("name", signature.name)
+    shown["name"] = made.named("resource", options.get("name"))
     if signature.description:
         shown.setdefault("description", signature.description)
     return Template(

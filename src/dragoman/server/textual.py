@@ -32,7 +32,7 @@ class TextFunction(Struct, frozen=True, eq=False):
         """Reflect on `function` once; `noun` is what is made of it, and `name` what that is called.
 
         Raises:
-            UsageError: a signature that cannot be called with named values, or no name.
+            UsageError: a signature that cannot be called with named values.
         """
         if not callable(function):
             raise UsageError(f"a {noun} is made of a function, received {type(function).__name__}")
@@ -41,8 +41,6 @@ class TextFunction(Struct, frozen=True, eq=False):
         signature = reflect(
             function, context_types=(Context,), injected=injection, content_types=(object,), name=name
         )
-        if signature.name in ("", "<lambda>"):
-            raise UsageError(f"a {noun} needs a name: @server.{noun}(..., name=...)")
         needs = None if injection is None else injection.needs(signature)
         return TextFunction(signature, Texts(signature), invoker(signature.function, inline=inline), needs)
 
@@ -54,3 +52,10 @@ class TextFunction(Struct, frozen=True, eq=False):
         if self.needs is None:
             return await self.invoke(keywords)
         return await self.needs.around(call, keywords, invoke=self.invoke)
+
+    def named(self, noun: str, name: str | None) -> str:
+        """`name`, or the function's own. Raises UsageError if it has none."""
+        name = name or self.signature.name
+        if name in ("", "<lambda>"):
+            raise UsageError(f"a {noun} needs a name: @server.{noun}(..., name=...)")
+        return name
