@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -45,12 +45,12 @@ async def test_work_that_does_not_wait_is_over_at_once_and_has_no_task() -> None
     ran = []
 
     async def work() -> None:
-        ran.append(asyncio.current_task())
+        ran.append(asyncio.current_task() is not None)
 
     async with beginning() as begin:
         assert await begin(work) is None
         assert await begin(work) is None
-    assert None not in ran  # it saw a task all the same
+    assert ran == [True, True]  # it saw a task all the same
 
 
 async def test_work_that_waits_goes_on_in_the_task_that_it_began_in() -> None:
@@ -239,3 +239,99 @@ async def test_inside_a_task_work_begins_with_the_next_turn() -> None:
     assert ran == [True, True]
     starter.close()
     await asyncio.sleep(0)
+
+
+class Odd:
+    """Something awaitable that gives the task what no task takes."""
+
+    def __init__(self, given: object) -> None:
+        self.given = given
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        yield self.given
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+@pytest.mark.parametrize("kind", ["a number", "a text", "a future without await"])
+async def test_work_that_waits_for_no_future_is_told_so_as_in_a_task(kind: str, cancelled: bool) -> None:
+    future = asyncio.get_running_loop().create_future()
+    given = {"a number": 42, "a text": "x", "a future without await": future}
+    seen: list[str] = []
+
+    async def work() -> None:
+        try:
+            await Odd(given[kind])
+        except (RuntimeError, asyncio.CancelledError) as exc:
+            seen.append(type(exc).__name__)
+
+    async with beginning() as begin:
+        task = await begin(work)
+        if cancelled:
+            task.cancel()
+        await task
+    plain = asyncio.get_running_loop().create_task(work())
+    await asyncio.sleep(0)
+    if cancelled:
+        plain.cancel()
+    await plain
+    assert seen[0] == seen[1]
+
+
+async def test_a_task_held_ready_that_somebody_cancels_is_replaced() -> None:
+    ran = []
+
+    async def cancels_all_others() -> None:
+        for task in asyncio.all_tasks() - {asyncio.current_task(), me}:
+            task.cancel()
+
+    async def waits() -> None:
+        await asyncio.sleep(0)
+        ran.append(True)
+
+    me = asyncio.current_task()
+    async with beginning() as begin:
+        for task in asyncio.all_tasks() - {me}:
+            task.cancel()
+        await (await begin(waits))
+        await asyncio.sleep(0)
+        await (await begin(cancels_all_others) or asyncio.sleep(0))
+        await (await begin(waits))
+    assert ran == [True, True]
+
+
+async def test_what_work_leaves_for_its_own_task_reaches_no_other_work() -> None:
+    kept: list[asyncio.Task[Any]] = []
+    ended: list[str] = []
+
+    async def keeps() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        kept.append(task)
+
+    async def waits() -> None:
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        ended.append("waits")
+
+    async with beginning() as begin:
+        assert await begin(keeps) is None
+        task = await begin(waits)
+        kept[0].cancel()
+        await task
+    assert ended == ["waits"]
+
+
+async def test_who_waits_for_the_end_of_work_is_told_when_it_ends() -> None:
+    told: list[str] = []
+
+    async def watched() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.add_done_callback(lambda _: told.append("over"))
+
+    async with beginning() as begin:
+        assert await begin(watched) is None
+        del watched
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert told == ["over"]

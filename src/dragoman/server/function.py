@@ -21,12 +21,18 @@ Invoke = Callable[[dict[str, Any]], Awaitable[Any]]
 T = TypeVar("T")
 
 
-def tell(exc: Exception) -> str:
-    """The exception's own message; its kind where it has none or the message is a bare key."""
-    text = str(exc)
+def tell(exc: BaseException) -> str:
+    """The exception's own message; its kind where it has none, or the message says little alone."""
+    kind = type(exc).__name__
+    try:
+        text = str(exc)
+    except Exception:  # noqa: BLE001  # the author's own `__str__`, which may fail as the function did
+        text = ""
+    # A file's name may hold half a surrogate pair, which no message can carry.
+    text = text.encode("utf-8", "backslashreplace").decode()
     if not text:
-        return type(exc).__name__
-    return f"{type(exc).__name__}: {text}" if isinstance(exc, LookupError) else text
+        return kind
+    return text if isinstance(exc, Exception) and not isinstance(exc, LookupError) else f"{kind}: {text}"
 
 
 def refusal(exc: ArgumentError) -> Refusal:

@@ -55,7 +55,12 @@ class Results(msgspec.Struct, frozen=True, eq=False):
             OutputError: it cannot be written as JSON, or is not what the tool's schema promises.
         """
         output = self.output
-        if output is not None and output.wraps and type(value) is output.exact:
+        if (
+            output is not None
+            and output.wraps
+            and type(value) is output.exact
+            and (type(value) is not str or value.isascii() or _unicode(value))
+        ):
             # A number, a text or a truth value as declared: nothing is to be found out about it.
             return CallToolResult(
                 content=[TextContent(text=_text(value))], structured_content={"result": value}
@@ -64,7 +69,7 @@ class Results(msgspec.Struct, frozen=True, eq=False):
             return self._whole(value)
         content = _content(value)
         if content is not None:
-            return CallToolResult(content=content)
+            return CallToolResult(content=_checked(content))
         if output is not None:
             structured = output.structured(value)
             plain = structured["result"] if output.wraps else structured
@@ -84,6 +89,7 @@ class Results(msgspec.Struct, frozen=True, eq=False):
             self._conform(result.structured_content)
             if self.output is not None:
                 self.output.check(result.structured_content)
+        _checked(result.content)
         return result
 
     def _conform(self, structured: Any) -> None:
@@ -92,6 +98,26 @@ class Results(msgspec.Struct, frozen=True, eq=False):
             raise OutputError(
                 f"expected {faults[0].expected}, returned {faults[0].received}", faults[0].field
             )
+
+
+def _unicode(text: str) -> bool:
+    """Whether it can be sent: half a surrogate pair, as in the names of some files, is no Unicode text."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _checked(content: list[ContentBlock]) -> list[ContentBlock]:
+    """The blocks as they are. Raises OutputError for text that cannot be sent."""
+    for index, block in enumerate(content):
+        if isinstance(block, TextContent) and not block.text.isascii() and not _unicode(block.text):
+            shown = ascii(block.text)[:80]
+            raise OutputError(
+                f"text with a lone surrogate is no Unicode text: {shown}", f"content[{index}].text"
+            )
+    return content
 
 
 def _builtins(value: Any) -> Any:

@@ -18,6 +18,7 @@ from dragoman.schema.errors import ArgumentError, Fault, OutputError
 from dragoman.schema.parameters import HeaderParameter, header_parameters
 from dragoman.schema.signature import Signature, reflect
 from dragoman.schema.validate import Validator
+from dragoman.server.asking import Suspend
 from dragoman.server.context import Context
 from dragoman.server.function import Function, Invoke, invoker, refusal, tell
 from dragoman.server.injection import find_injection
@@ -103,12 +104,9 @@ class Tool(msgspec.Struct, eq=False):
             )
             value = await (work if self.timeout is None else self._within(work, self.timeout))
             return value if isinstance(value, InputRequiredResult) else self.results.of(value)
-        except (Refusal, asyncio.CancelledError):
+        except (Refusal, Suspend, GeneratorExit):  # the last is how a coroutine is thrown away
             raise
-        except OutputError as exc:
-            log.error("tool %s returned what cannot be sent: %s", self.entry.name, exc)
-            return failed(f"The tool {self.entry.name} returned a value that cannot be sent: {exc}")
-        except Exception as exc:  # noqa: BLE001  # whatever a tool raises is its answer
+        except BaseException as exc:  # noqa: BLE001  # whatever a tool raises is its answer, sys.exit() included
             return self._raised(exc)
 
     def refused(self, exc: ArgumentError) -> CallToolResult:
@@ -132,9 +130,19 @@ class Tool(msgspec.Struct, eq=False):
                 raise  # the tool's own time-out, not ours
             raise ToolError(f"{self.entry.name} did not finish within {seconds:g} s") from None
 
-    def _raised(self, exc: Exception) -> CallToolResult:
+    def _raised(self, exc: BaseException) -> CallToolResult:
+        name = self.entry.name
+        if isinstance(exc, asyncio.CancelledError):
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise exc
+            # Nobody called the request off: what the tool awaited was cancelled, and it is owed an answer.
+            return failed(f"{name} was cancelled from within")
+        if isinstance(exc, OutputError):
+            log.error("tool %s returned what cannot be sent: %s", name, exc)
+            return failed(f"The tool {name} returned a value that cannot be sent: {exc}")
         if not isinstance(exc, DragomanError):
-            log.warning("tool %s raised", self.entry.name, exc_info=exc)
+            log.warning("tool %s raised", name, exc_info=exc)
         return failed(tell(exc))
 
 

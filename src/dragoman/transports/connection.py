@@ -52,6 +52,7 @@ class StreamChannel(msgspec.Struct, eq=False):
 
     _connection: ServerConnection
     open: bool = True
+    collector: _Collector | None = None  # of the batch that the request came in
     task: asyncio.Task[None] | None = None  # none until the work has to wait
 
     def notify(self, method: str, params: object) -> None:
@@ -171,18 +172,19 @@ class ServerConnection:
         """Take in one message; a request is begun, everything else is dealt with at once."""
         message = decode(frame, self._limits)
         if type(message) is Request:
-            self._start(message, self._transmit)
+            self._start(message)
         else:
-            self._take(message, self._transmit)
+            self._take(message)
 
     def refuse(self, message: Invalid) -> None:
         """Answer bytes that a framing could not make a message of."""
-        self._take(message, self._transmit)
+        self._take(message)
 
-    def _take(self, message: Message, send: Callable[[bytes], None]) -> None:
+    def _take(self, message: Message, collector: _Collector | None = None) -> None:
+        send = self._transmit if collector is None else collector.settle
         kind = type(message)
         if kind is Request:
-            self._start(message, send)  # type: ignore[arg-type]  # the type was just looked at
+            self._start(message, collector)  # type: ignore[arg-type]  # the type was just looked at
         elif isinstance(message, Notification):
             self._notified(message)
         elif isinstance(message, Response):
@@ -193,14 +195,15 @@ class ServerConnection:
         elif isinstance(message, Invalid) and not message.of_response:
             send(encode_invalid(message))
 
-    def _start(self, request: Request, send: Callable[[bytes], None]) -> None:
+    def _start(self, request: Request, collector: _Collector | None = None) -> None:
+        send = self._transmit if collector is None else collector.settle
         if request.id in self._open:
             detail = (
                 f"Invalid request: id {request.id!r} is already in use by a request that is not answered yet"
             )
             send(encode_error(request.id, INVALID_REQUEST, detail))
             return
-        channel = self._open[request.id] = StreamChannel(self)
+        channel = self._open[request.id] = StreamChannel(self, collector=collector)
         self.full = len(self._open) >= self._max
         channel.task = self._starter.begin(self._run(request, channel, send=send))
 
@@ -211,18 +214,13 @@ class ServerConnection:
             answer = encode_result(request.id, await self._kernel.handle(call))
         except Refusal as exc:
             answer = refusal(request.id, exc)
-        except asyncio.CancelledError:
+        except BaseException as exc:  # noqa: BLE001  # whatever it is, the stream goes on
+            answer = b"" if not channel.open else failed(request.id, request.method, exc=exc)
+        if channel.open:
             channel.open = False
             self._end(request.id)
-            if send != self._transmit:
-                send(b"")  # the batch it belongs to no longer waits for it
-            return  # a cancelled request is answered by silence; the task itself is over either way
-        except (Exception, RecursionError):
-            log.exception("%s failed inside the server", request.method)
-            answer = encode_error(request.id, INTERNAL_ERROR, "Internal error")
-        channel.open = False
-        self._end(request.id)
-        send(answer)
+            send(answer)
+        # Else it was cancelled: it is answered by silence, and `_silent` sees to what it leaves.
 
     def _end(self, id_: Id) -> None:
         still_open = self._open
@@ -261,8 +259,15 @@ class ServerConnection:
         channel.open = False
         if channel.task is not None:
             # A task that is cancelled before its first step never runs, so it cannot tidy up after itself.
-            channel.task.add_done_callback(lambda _: self._end(id_))
+            channel.task.add_done_callback(lambda _: self._silent(id_, channel))
             channel.task.cancel()
+
+    def _silent(self, id_: Id, channel: StreamChannel) -> None:
+        """A cancelled request is over."""
+        if self._open.get(id_) is channel:
+            self._end(id_)
+            if channel.collector is not None:
+                channel.collector.settle(b"")  # the batch it belongs to no longer waits for it
 
     def _batch(self, batch: Batch) -> None:
         session = self.link.session
@@ -278,7 +283,7 @@ class ServerConnection:
         )
         collector = _Collector(owed, self._transmit)
         for item in batch.items:
-            self._take(item, collector.settle)
+            self._take(item, collector)
 
     # The end -------------------------------------------------------------------------------------
 
@@ -308,8 +313,17 @@ class ServerConnection:
 
 
 def refusal(id_: Id, exc: Refusal) -> bytes:
-    """A refusal as an encoded error answer."""
-    return encode_error(id_, exc.code, exc.message, exc.data)
+    """A refusal as an encoded error answer; one that is no JSON is a failure of the server's."""
+    try:
+        return encode_error(id_, exc.code, exc.message, exc.data)
+    except Exception as fault:  # noqa: BLE001  # a code, a text and data of the author's
+        return failed(id_, "a refusal", exc=fault)
 
 
-__all__ = ["ClosedError", "ServerConnection", "StreamChannel", "refusal"]
+def failed(id_: Id, what: str, *, exc: BaseException) -> bytes:
+    """The answer to a request whose handling broke inside the server, which the log says more about."""
+    log.error("%s failed inside the server", what, exc_info=exc)
+    return encode_error(id_, INTERNAL_ERROR, "Internal error")
+
+
+__all__ = ["ClosedError", "ServerConnection", "StreamChannel", "failed", "refusal"]

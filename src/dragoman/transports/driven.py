@@ -9,6 +9,7 @@ import asyncio
 from asyncio.tasks import _enter_task, _leave_task  # pyright: ignore[reportPrivateUsage]  # documented for "extending asyncio"
 from collections.abc import Coroutine, Generator
 from contextvars import Context, copy_context
+from sys import getrefcount
 from types import coroutine
 from typing import Any, Protocol, TypeVar
 
@@ -73,21 +74,31 @@ class _InContext:
 class _Spare:
     """A task that waits for the rest of some work."""
 
-    __slots__ = ("_waiting", "_work", "handed", "parked", "task")
+    __slots__ = ("_awaited", "_waiting", "_work", "handed", "parked", "task")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.handed: asyncio.Future[None] = loop.create_future()
         self._work: _InContext | None = None
         self._waiting: Any = None
+        self._awaited = False
         self.parked = False  # only then does a cancellation reach what is handed over
         self.task = loop.create_task(self._go_on())
 
     def take(self, work: _InContext, waiting: Any) -> None:
         """Go on with `work` in the next turn of the loop."""
         self._work = work
-        self._waiting = waiting
+        self._wait_for(waiting)
+        self.release()
+
+    def release(self) -> None:
+        """Go on in the next turn of the loop: to the end, where nothing was handed over."""
         if not self.handed.done():
             self.handed.set_result(None)
+
+    def _wait_for(self, waiting: Any) -> None:
+        self._waiting = waiting
+        # A future that is awaited has this mark. What has none no task takes, and the work is told so.
+        self._awaited = getattr(waiting, "_asyncio_future_blocking", None) is True
 
     async def _go_on(self) -> None:
         self.parked = True
@@ -96,19 +107,18 @@ class _Spare:
         except asyncio.CancelledError as exc:
             if self._work is None:
                 raise
-            waiting = self._waiting
             # A task that is cancelled cancels what it waits for; only where that cannot be, it is told.
-            if waiting is None or not waiting.cancel():
+            if not (self._awaited and self._waiting.cancel()):
                 try:
-                    self._waiting = self._work.throw(exc)
+                    self._wait_for(self._work.throw(exc))
                 except StopIteration:
                     return
-        work, waiting = self._work, self._waiting
-        assert work is not None  # it is handed over before it is told to go on
-        if waiting is not None:
+        if self._work is None:
+            return  # what began here has ended
+        if self._awaited:
             # Others may have begun to wait for the same future since, which takes this mark away.
-            waiting._asyncio_future_blocking = True  # noqa: SLF001  # the mark of `await` on futures of any kind
-        await resumed(work, waiting)
+            self._waiting._asyncio_future_blocking = True  # noqa: SLF001  # the mark of `await` on futures of any kind
+        await resumed(self._work, self._waiting)
 
 
 class Starter:
@@ -127,23 +137,30 @@ class Starter:
     def begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
         """Begin `work`, which must not raise; the task that goes on with it, or None where it has ended."""
         loop, spare = self._loop, self._spare
+        if spare is not None and (spare.handed.done() or (not spare.parked and spare.task.done())):
+            spare = None  # somebody cancelled it
         if spare is None or not spare.parked or asyncio.current_task(loop) is not None:
             if spare is None:
                 self._spare = _Spare(loop)
             return loop.create_task(work)
+        task, handed = spare.task, spare.handed
         context = copy_context()
-        _enter_task(loop, spare.task)
+        _enter_task(loop, task)
+        holders = getrefcount(task)
         try:
             waiting = context.run(work.send, None)
         except StopIteration:
-            if spare.handed.done():  # the work cancelled its own task
+            if handed.done() or getrefcount(task) != holders or task._callbacks:  # noqa: SLF001  # nothing public tells
+                # It cancelled its task, kept it, or waits for its end. The next work must not run in
+                # it: what is meant for this one would reach that one.
                 self._spare = None
+                spare.release()
             return None
         finally:
-            _leave_task(loop, spare.task)
+            _leave_task(loop, task)
         self._spare = None
         spare.take(_InContext(work, context), waiting)
-        return spare.task
+        return task
 
     def close(self) -> None:
         """Give up the task that is held ready."""
