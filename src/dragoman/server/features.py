@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast, overload
 
 from dragoman.errors import UsageError
-from dragoman.protocol.uritemplate import encoded
 from dragoman.server.kernel import Kernel
 
 if TYPE_CHECKING:
@@ -81,6 +80,8 @@ class Features:
 
     def notify_resource_updated(self, uri: str) -> None:
         """Tell everybody who watches this resource to read it again."""
+        from dragoman.protocol.uritemplate import encoded
+
         self.kernel.hub.updated(encoded(uri))
 
     # Prompts -------------------------------------------------------------------------------------

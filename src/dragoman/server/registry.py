@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, Final, Generic, Protocol, TypedDict, TypeVar
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
+from msgspec.structs import replace
 
 from dragoman.errors import Refusal, UsageError
 from dragoman.model import CacheScope, PaginatedResult
@@ -64,15 +64,14 @@ class Caching(TypedDict, total=False):
     cache_scope: CacheScope
 
 
-@dataclass(frozen=True, slots=True)
-class Paging:
+class Paging(Struct, frozen=True):
     """How lists are given out: entries a page (all without a size), caching hints, and who signs cursors."""
 
     size: int | None
     ttl_ms: int
     cache_scope: CacheScope
     sign: Sign
-    hints: Mapping[str, Caching] = field(default_factory=dict[str, Caching])  # instead, by method
+    hints: Mapping[str, Caching] = {}  # instead, by method
 
     def __post_init__(self) -> None:
         if self.size is not None and self.size < 1:
