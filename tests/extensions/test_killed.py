@@ -141,3 +141,17 @@ def test_killed_again_and_again_at_any_moment(place: Place, seed: int) -> None:
         else:
             assert outcome == f"{number} first, {number} second"
             assert done[f"{number} first"] == done[f"{number} second"] == 1
+
+
+def test_a_server_whose_client_leaves_ends_and_its_tasks_go_on_at_once(place: Place) -> None:
+    with place.served() as client:
+        ids = client.begin("work", 10)
+        until(client, ids, lambda task: task.get("statusMessage") == "half")
+        client.process.close_input()
+        assert client.process.wait() == 0
+        client.process.rest()
+        assert client.process.stderr == b""
+    place.gate.touch()
+    with place.served() as client:
+        assert all(CUT not in text(task) for task in until(client, ids, over))
+    assert max(place.done().values()) == 1
