@@ -8,9 +8,19 @@ from typing import Any
 
 import pytest
 
-from dragoman.protocol.sse import Parser
 from tests.http.things import things
-from tests.http.wire import BASE, INITIALIZE, WAIT, Request, initialize, open_session, post, rpc, stateless
+from tests.http.wire import (
+    BASE,
+    INITIALIZE,
+    WAIT,
+    Request,
+    initialize,
+    messages,
+    open_session,
+    post,
+    rpc,
+    stateless,
+)
 from tests.spec.oracle import validate_frame
 
 OLD = {**BASE, "mcp-protocol-version": "2025-11-25"}
@@ -105,22 +115,19 @@ async def test_changes_reach_the_sessions_own_stream() -> None:
     assert len(app.sessions) == 1
 
 
-async def test_one_message_goes_out_on_one_stream() -> None:
+async def test_a_session_has_one_stream_of_its_own_and_the_newest_connection_carries_it() -> None:
     it = things()
     app = it.server.asgi()
     session = await open_session(app)
-    streams = [Request(app, "GET", session) for _ in range(2)]
-    for stream in streams:
-        await stream.until(b"")
+    first = Request(app, "GET", session)
+    await first.until(b"id: ")
+    second = Request(app, "GET", session)
+    assert (await first.answer()).messages == []
+    assert first.complete
     it.server.notify_tools_changed()
-    await streams[0].until(b"list_changed")
-    assert [stream.body.count(b"list_changed") for stream in streams] == [1, 0]
-    streams[0].disconnect()
-    await streams[0].answer()
-    it.server.notify_tools_changed()
-    await streams[1].until(b"list_changed")
-    streams[1].disconnect()
-    await streams[1].answer()
+    await second.until(b"list_changed")
+    second.disconnect()
+    assert len((await second.answer()).messages) == 1
 
 
 async def test_what_came_before_the_stream_is_kept_for_it() -> None:
@@ -207,7 +214,7 @@ async def test_server_asks_on_the_stream_and_is_answered_by_a_post() -> None:
 
 
 def call_messages(request: Request) -> list[Any]:
-    return [json.loads(event.data) for event in Parser().feed(request.body)]
+    return messages(request.body)
 
 
 async def test_another_session_cannot_answer() -> None:
@@ -224,9 +231,9 @@ async def test_another_session_cannot_answer() -> None:
     await call.answer()
 
 
-async def test_question_fails_when_its_stream_breaks() -> None:
+async def test_question_fails_when_its_client_does_not_come_back() -> None:
     it = things()
-    app = it.server.asgi()
+    app = it.server.asgi(resume_seconds=0.01)
     session = await open_session(app)
     call = Request(
         app, "POST", session, body=_json(rpc("tools/call", {"name": "ask", "arguments": {"question": "?"}}))

@@ -128,11 +128,11 @@ async def test_server_cancels_the_task() -> None:
 async def test_work_that_cancels_itself_is_a_failure_and_no_silence() -> None:
     it = things()
 
-    @it.server.tool
-    async def give_up() -> str:
+    @it.server.middleware("tools/call")
+    async def give_up(call: Any, proceed: Any) -> Any:
         raise asyncio.CancelledError
 
-    assert (await post(it.server.asgi(), stateless("tools/call", {"name": "give_up"}))).code == -32603
+    assert (await post(it.server.asgi(), stateless("tools/call", {"name": "add"}))).code == -32603
 
 
 async def test_unread_stream_ends_and_the_server_goes_on() -> None:

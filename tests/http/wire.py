@@ -63,6 +63,16 @@ def initialize(version: str) -> dict[str, Any]:
     return {**INITIALIZE, "params": {**INITIALIZE["params"], "protocolVersion": version}}
 
 
+def events(body: bytes) -> list[Any]:
+    """The events of a stream that carry something; those without data only say where to go on from."""
+    return [event for event in Parser().feed(body) if event.data]
+
+
+def messages(body: bytes) -> list[Any]:
+    """The messages of a stream in their order."""
+    return [json.loads(event.data) for event in events(body)]
+
+
 class Answer:
     def __init__(self, status: int, headers: dict[str, str], body: bytes) -> None:
         self.status, self.headers, self.body = status, headers, body
@@ -79,7 +89,7 @@ class Answer:
     @property
     def messages(self) -> list[Any]:
         """The messages of a stream in their order."""
-        return [json.loads(event.data) for event in Parser().feed(self.body)]
+        return messages(self.body)
 
     def __repr__(self) -> str:
         return f"<{self.status} {self.headers} {self.body!r}>"
@@ -128,6 +138,8 @@ class Request:
 
     async def _send(self, message: dict[str, Any]) -> None:
         await self._reading.wait()
+        if self._gone.is_set():
+            return  # as servers do it: there is nobody to send to
         self.sent.append(message)
         async with self._news:
             self._news.notify_all()
@@ -142,6 +154,16 @@ class Request:
         """Wait until the body has `text` in it."""
         async with self._news:
             await asyncio.wait_for(self._news.wait_for(lambda: text in self.body), WAIT)
+
+    async def begun(self) -> None:
+        """Wait until the response has begun."""
+        async with self._news:
+            await asyncio.wait_for(self._news.wait_for(lambda: bool(self.sent)), WAIT)
+
+    async def ended(self) -> None:
+        """Wait until the response is complete; what the app does behind it may take longer."""
+        async with self._news:
+            await asyncio.wait_for(self._news.wait_for(lambda: self.complete), WAIT)
 
     @property
     def body(self) -> bytes:
@@ -255,7 +277,7 @@ class Wire:
             data = self.chunk()
             if not data:
                 return None
-            self._events += self._parser.feed(data)
+            self._events += [event for event in self._parser.feed(data) if event.data]
         return json.loads(self._events.pop(0).data)
 
     def answer(self) -> Answer:

@@ -19,7 +19,10 @@ from dragoman.protocol.origin import Denied
 
 Headers = Sequence[tuple[bytes, bytes]]
 JSON: Final = (b"content-type", b"application/json")
-_EXPOSED: Final = b"Mcp-Session-Id, WWW-Authenticate"
+_EXPOSED: Final = b"Mcp-Session-Id, WWW-Authenticate, Retry-After"
+_SENT: Final = (
+    b"Authorization, Content-Type, Last-Event-ID, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, Mcp-Session-Id"
+)
 _VERBS: Final = b"POST, GET, DELETE, OPTIONS"
 _USUAL: Final = (b"application/json, text/event-stream", b"text/event-stream, application/json")
 _NEVER: Final = re.compile(r"q\s*=\s*0(?:\.0*)?")
@@ -174,14 +177,14 @@ def cors(head: Head) -> list[tuple[bytes, bytes]]:
 
 def preflight(head: Head) -> list[tuple[bytes, bytes]]:
     """What answers a browser that asks beforehand whether it may send a request (Fetch standard, CORS)."""
-    asked = head.fields.get(b"access-control-request-headers")
+    # What was asked for, `Mcp-Param-*` among it: which origins may ask at all is decided elsewhere.
+    asked = head.fields.get(b"access-control-request-headers", _SENT)
     headers = [
         (b"allow", _VERBS),
         (b"access-control-allow-methods", _VERBS),
+        (b"access-control-allow-headers", asked),
         (b"access-control-max-age", b"600"),
     ]
-    if asked is not None:
-        headers.append((b"access-control-allow-headers", asked))
     if head.fields.get(b"access-control-request-private-network") == b"true":
         headers.append((b"access-control-allow-private-network", b"true"))
     return headers

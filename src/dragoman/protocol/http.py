@@ -43,6 +43,7 @@ from dragoman.revisions import BY_VERSION, HANDSHAKE, LATEST, STATELESS
 from dragoman.revisions.base import Method, Revision
 
 SESSION: Final = b"mcp-session-id"
+LAST_EVENT: Final = b"last-event-id"
 
 _VERSIONS: Final = {version.encode(): revision for version, revision in BY_VERSION.items()}
 _CARRIERS: Final = {version.encode(): revision for version, revision in STATELESS.items()}
@@ -66,6 +67,15 @@ class Seat(Protocol):
 
 
 S = TypeVar("S", bound=Seat)
+S_co = TypeVar("S_co", bound=Seat, covariant=True)
+
+
+class Seats(Protocol[S_co]):
+    """The sessions that whoever sent a request may use: their own, and no others."""
+
+    def get(self, key: str, /) -> S_co | None:
+        """The session with this id, if there is one and it is theirs."""
+        ...
 
 
 class Facts(Protocol):
@@ -106,9 +116,10 @@ class Take(msgspec.Struct, Generic[S], frozen=True):
 
 
 class Hear(msgspec.Struct, Generic[S], frozen=True):
-    """Open the session's own stream."""
+    """Open the session's own stream, or go on with one of its streams after the event `last`."""
 
     seat: S
+    last: str | None = None
 
 
 class End(msgspec.Struct, Generic[S], frozen=True):
@@ -120,7 +131,7 @@ class End(msgspec.Struct, Generic[S], frozen=True):
 # GET and DELETE -------------------------------------------------------------------------------------
 
 
-def other_verb(head: Head, sessions: Mapping[str, S]) -> Say | Hear[S] | End[S]:
+def other_verb(head: Head, sessions: Seats[S]) -> Say | Hear[S] | End[S]:
     """GET opens a session's own stream, DELETE ends the session; without sessions there is neither."""
     fields = head.fields
     if head.verb not in ("GET", "DELETE"):
@@ -134,7 +145,8 @@ def other_verb(head: Head, sessions: Mapping[str, S]) -> Say | Hear[S] | End[S]:
         return End(seat)
     if not accepts(fields.get(b"accept", b"*/*"), "text/event-stream"):
         return fault(406, f"Accept: expected text/event-stream, received {quoted(fields[b'accept'])}")
-    return Hear(seat)
+    last = fields.get(LAST_EVENT, b"").strip()
+    return Hear(seat, last.decode("latin-1") or None)
 
 
 def _carrier(head: Head) -> Revision | None:
@@ -145,7 +157,7 @@ def _carrier(head: Head) -> Revision | None:
     return _CARRIERS.get(named) or _CARRIERS.get(named.strip())
 
 
-def _seat(head: Head, sessions: Mapping[str, S], *, id_: Id | UnsetType) -> S | Say:
+def _seat(head: Head, sessions: Seats[S], *, id_: Id | UnsetType) -> S | Say:
     """The session that a request names, or what to say when it names none that is open."""
     named = head.fields.get(mirror.VERSION)
     if head.doubled is not None:
@@ -165,7 +177,7 @@ def _seat(head: Head, sessions: Mapping[str, S], *, id_: Id | UnsetType) -> S | 
 
 
 def post(
-    head: Head, message: Message, *, sessions: Mapping[str, S], channel: Channel, kernel: Facts
+    head: Head, message: Message, *, sessions: Seats[S], channel: Channel, kernel: Facts
 ) -> Say | Serve[S] | ServeBatch[S] | Take[S]:
     """What to do with one decoded message. Never raises for anything a client can send.
 
@@ -204,9 +216,7 @@ def _mismatch_first(exc: Refusal, header: str) -> Refusal:
     return exc
 
 
-def _in_session(
-    head: Head, request: Request, *, sessions: Mapping[str, S], channel: Channel
-) -> Say | Serve[S]:
+def _in_session(head: Head, request: Request, *, sessions: Seats[S], channel: Channel) -> Say | Serve[S]:
     refusal = _version_fault(head, request)
     if refusal is not None:
         return _no(400, refusal, id_=request.id)
@@ -277,7 +287,7 @@ def _said(request: Request) -> str | None:
     return LATEST.version if half_said else None
 
 
-def _one_way(head: Head, message: Notification | Response, *, sessions: Mapping[str, S]) -> Say | Take[S]:
+def _one_way(head: Head, message: Notification | Response, *, sessions: Seats[S]) -> Say | Take[S]:
     if _carrier(head) is not None:
         if head.doubled is not None:
             return _no(400, _twice(head.doubled), id_=UNSET)
@@ -291,7 +301,7 @@ def _one_way(head: Head, message: Notification | Response, *, sessions: Mapping[
     return seat if isinstance(seat, Say) else Take(seat, message)
 
 
-def _batch(head: Head, batch: Batch, *, sessions: Mapping[str, S], channel: Channel) -> Say | ServeBatch[S]:
+def _batch(head: Head, batch: Batch, *, sessions: Seats[S], channel: Channel) -> Say | ServeBatch[S]:
     carrier = _carrier(head)
     if carrier is not None:
         return _no_batches(carrier)
@@ -319,7 +329,8 @@ def _admitted(request: Request, link: Link, *, channel: Channel) -> Call | bytes
             request.id, INVALID_REQUEST, "Invalid request: `initialize` cannot be part of a batch"
         )
     try:
-        return admit(request, link, channel=channel, carrier=link.session.revision if link.session else None)
+        spoken = link.session.revision if link.session else None
+        return admit(request, link, channel=channel, carrier=spoken, principal=link.principal)
     except Refusal as exc:
         return encode_error(request.id, exc.code, exc.message, exc.data)
 

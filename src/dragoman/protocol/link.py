@@ -33,7 +33,8 @@ class Link(msgspec.Struct, eq=False):
     """The server's memory of one connection (stdio, in memory) or one HTTP session.
 
     `notify` sends a notification that belongs to no request; it is None where nothing can carry
-    one. `pending` are the requests we sent to the client and still await.
+    one. `pending` are the requests we sent to the client and still await; `last` is the number of
+    the last one, and tells them from those of other processes that serve the same session.
     """
 
     session: Session | None = None
@@ -41,13 +42,13 @@ class Link(msgspec.Struct, eq=False):
     notify: Callable[[str, object], None] | None = None
     pending: dict[Id, Settle] = {}
     subscriptions: set[str] = set()  # resource URIs, by `resources/subscribe`
-    _last: int = 0
+    last: int = 0
 
     def ask(self, settle: Settle) -> Id:
         """A fresh id for a request of ours; `settle` is called once with its outcome."""
-        self._last += 1
-        self.pending[self._last] = settle
-        return self._last
+        self.last += 1
+        self.pending[self.last] = settle
+        return self.last
 
     def forget(self, id_: Id) -> bool:
         """Stop awaiting `id`; whether it was awaited."""

@@ -171,6 +171,18 @@ class Context(Asks):
         level = call.caller.log_level
         return None if level is UNSET else level
 
+    def close_sse_stream(self, retry_ms: int = 1000) -> Sent:
+        """Close the connection that this call came by, and go on with the call.
+
+        For calls that take long: the client comes back after `retry_ms` milliseconds and has what was
+        sent meanwhile. Nothing happens where a client would not come back: on other transports, and
+        on revisions that have no polling (2025-11-25, Streamable HTTP: Sending Messages).
+        """
+        close = getattr(self._call.channel, "close_stream", None)
+        if close is not None:
+            close(retry_ms)
+        return _SENT
+
     def debug(self, data: object, *, logger: str | None = None) -> Sent:
         """Log at level `debug`."""
         return self.log("debug", data, logger=logger)

@@ -242,7 +242,9 @@ class Server(Features, Composes):
         """The server as a plain ASGI app, to run alone or mount anywhere."""
         from dragoman.transports.asgi import HttpApp, HttpOptions
 
-        return HttpApp(self.kernel, path=path, options=HttpOptions(**options), name=self.name)
+        return HttpApp(
+            self.kernel, path=path, options=HttpOptions(**options), name=self.name, keys=lambda: self.keys
+        )
 
 
 def _secrets(given: str | bytes | Sequence[str | bytes] | None) -> list[str | bytes]:

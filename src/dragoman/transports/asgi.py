@@ -8,8 +8,7 @@ request.
 from __future__ import annotations
 
 import logging
-from collections.abc import MutableMapping
-from functools import partial
+from collections.abc import Callable, MutableMapping
 from typing import Any, Final
 
 import msgspec
@@ -19,8 +18,6 @@ from dragoman.jsonrpc.message import (
     DEFAULT,
     INTERNAL_ERROR,
     Limits,
-    Notification,
-    Response,
     decode,
     encode_result,
 )
@@ -37,15 +34,17 @@ from dragoman.protocol.head import (
     read_head,
     too_large,
 )
-from dragoman.protocol.http import SESSION, End, Hear, Serve, ServeBatch, Take, other_verb, post
-from dragoman.protocol.link import Link
+from dragoman.protocol.http import SESSION, End, Serve, Take, other_verb, post
 from dragoman.protocol.origin import Address
-from dragoman.transports.asgi_batch import HttpBatch, failed, in_use, refusal
-from dragoman.transports.asgi_exchange import CANCELLED, CLOSING, Exchange, Receive, Scope, Send, Stopped
+from dragoman.protocol.sealing import Keys
+from dragoman.transports.asgi_batch import failed, refusal
+from dragoman.transports.asgi_exchange import CLOSING, Exchange, Receive, Scope, Send, Stopped
 from dragoman.transports.asgi_lookout import Lookout
 from dragoman.transports.asgi_options import HttpOptions
 from dragoman.transports.asgi_principal import identify
-from dragoman.transports.asgi_sessions import HttpSession, Sessions
+from dragoman.transports.asgi_resume import SessionExchange
+from dragoman.transports.asgi_seated import Seated
+from dragoman.transports.asgi_sessions import Sessions
 
 log = logging.getLogger("dragoman.http")
 
@@ -59,23 +58,32 @@ class HttpApp:
     Alone, or mounted. `path` and the same with a slash behind it are served, with no redirect.
     Routers of the Starlette family redirect to a mount's slash themselves, before an app is asked:
     mount at the root, last, as in `app.mount("/", server.asgi(path="/mcp"))`, and nothing redirects.
-    Mounted below a path of its own, the mount point itself is the endpoint too.
+    Mounted below a path of its own, the mount point itself is the endpoint too. `keys` seal the ids of
+    sessions: every process that is to know them needs the same ones.
 
     Raises:
         ValueError: an allowed host, an origin or a proxy is none.
     """
 
     def __init__(
-        self, kernel: Kernel, *, path: str = "/mcp", options: HttpOptions | None = None, name: str = "server"
+        self,
+        kernel: Kernel,
+        *,
+        path: str = "/mcp",
+        options: HttpOptions | None = None,
+        name: str = "server",
+        keys: Callable[[], Keys] | None = None,
     ) -> None:
         self.kernel = kernel
         self.name = name
         self.options = HttpOptions() if options is None else options
         self.path = "/" + path.strip("/") if path.strip("/") else ""
         self.rules = self.options.rules()
-        self.sessions = Sessions(kernel, limit=self.options.max_sessions, idle=self.options.session_idle)
+        self.sessions = Sessions(kernel, self.options, name=name, keys=keys or _own_keys())
         self._limits = Limits(max_bytes=self.options.max_body, max_depth=DEFAULT.max_depth)
-        self.lookout = Lookout(self.options.keep_alive / 2, housekeeping=self._keep_sessions)
+        interval = min(self.options.keep_alive / 2, self.options.session_idle / 4)
+        self.lookout = Lookout(interval, housekeeping=self._keep_sessions)
+        self.seated = Seated(kernel, self.sessions, handled=self._handled, on_session=self.lookout.keep_house)
         self.max_queue = self.options.max_queue
         self._known: set[tuple[Any, ...]] = set()
         self._digits = len(str(self.options.max_body))
@@ -87,21 +95,24 @@ class HttpApp:
             return
         head = read_head(scope["method"], scope["headers"], limit=self.options.max_header)
         refused = self._refused(head, scope)
-        exchange = Exchange(head, scope=scope, receive=receive, send=send, home=self)
+        kind = SessionExchange if SESSION in head.fields else Exchange
+        exchange = kind(head, scope=scope, receive=receive, send=send, home=self)
         if refused is not None:
             await exchange.say(refused)
             return
         if b"origin" in head.fields:
             exchange.extra = cors(head)
-        if self.options.authenticate is not None and head.verb != "OPTIONS":
-            refused = await identify(exchange, self.options.authenticate)
-            if refused is not None:
-                await exchange.say(refused)
-                return
-        if head.verb == "POST":
-            await self._post(exchange, receive)
-        elif head.verb == "OPTIONS":
+        if head.verb == "OPTIONS":
             await exchange.say(Say(204, headers=preflight(head)))
+            return
+        if self.options.authenticate is not None:
+            refused = await identify(exchange, self.options.authenticate)
+        if refused is None and kind is SessionExchange:
+            refused = await self.seated.arrive(exchange)
+        if refused is not None:
+            await exchange.say(refused)
+        elif head.verb == "POST":
+            await self._post(exchange, receive)
         else:
             await self._other(exchange)
 
@@ -161,7 +172,7 @@ class HttpApp:
         plan = post(
             exchange.head,
             decode(body, self._limits),
-            sessions=self.sessions,
+            sessions=self.sessions.of(exchange.principal),
             channel=exchange,
             kernel=self.kernel,
         )
@@ -172,41 +183,13 @@ class HttpApp:
                 frame, status = await self._handled(exchange, plan.call)
                 await exchange.answer(frame, status=status)
             else:
-                await self._serve(exchange, plan)
+                await self.seated.serve(exchange, plan)
         elif isinstance(plan, Say):
             await exchange.say(plan)
         elif isinstance(plan, Take):
-            await exchange.say(self._take(plan.seat, plan.message))
+            await exchange.say(await self.seated.take(plan.seat, plan.message))
         else:
-            await self._serve_batch(exchange, plan)
-
-    async def _serve(self, exchange: Exchange, plan: Serve[HttpSession]) -> None:
-        """Handle a call of a session, or the one that opens it."""
-        call, seat = plan.call, plan.seat
-        if plan.opens and not self.sessions.room():
-            text = f"No room for another session (at most {self.options.max_sessions}, all in use)"
-            await exchange.say(fault(503, text, headers=((b"retry-after", b"30"),)))
-            return
-        if seat is not None and call.id in seat.calls:
-            await exchange.answer(in_use(call.id), status=400)
-            return
-        exchange.link = call.link
-        exchange.cancels = call.revision.http.disconnect_cancels
-        if seat is not None:
-            exchange.asks = call.revision.asks_inline
-            self.sessions.touch(seat)
-            seat.calls[call.id] = partial(exchange.stop, CANCELLED)
-        try:
-            frame, status = await self._handled(exchange, call)
-        finally:
-            if seat is not None:
-                seat.calls.pop(call.id, None)
-                self.sessions.touch(seat)
-        if plan.opens and call.link.session is not None and status == 200:
-            session = self.sessions.begin(call.link)
-            self.lookout.keep_house()
-            exchange.extra = [*exchange.extra, (SESSION, session.id.encode())]
-        await exchange.answer(frame, status=status)
+            await self.seated.serve_batch(exchange, plan)
 
     async def _handled(self, exchange: Exchange, call: Call) -> tuple[bytes, int]:
         call.principal = exchange.principal
@@ -219,51 +202,16 @@ class HttpApp:
         except Exception as exc:  # noqa: BLE001  # whatever it is, the request is owed an answer
             return failed(call, exc), call.revision.http.status.get(INTERNAL_ERROR, 200)
 
-    def _take(self, seat: HttpSession | None, message: Notification | Response) -> Say:
-        """Pass on a message that is owed no answer."""
-        if seat is not None:
-            self.sessions.touch(seat)
-        if isinstance(message, Response):
-            if seat is None or not seat.link.answered(message.id, result=message.result, error=message.error):
-                return fault(
-                    400, f"Nobody awaits an answer with id {message.id!r}: it was given, or given up on"
-                )
-        elif message.method != "notifications/cancelled":
-            self.kernel.notified(Link() if seat is None else seat.link, message.method, params=message.params)
-        elif seat is not None:
-            _cancel(seat, message.params)
-        return Say(202)
-
-    async def _serve_batch(self, exchange: Exchange, plan: ServeBatch[HttpSession]) -> None:
-        for message in plan.incoming:
-            self._take(plan.seat, message)
-        batch = HttpBatch(self.kernel, plan.seat, exchange=exchange)
-        await batch.answer(plan.items)
-        self.sessions.touch(plan.seat)
-
     # GET, DELETE ---------------------------------------------------------------------------------
 
     async def _other(self, exchange: Exchange) -> None:
-        plan = other_verb(exchange.head, self.sessions)
-        if isinstance(plan, Hear):
-            await self._hear(exchange, plan.seat)
-        elif isinstance(plan, End):
-            self.sessions.end(plan.seat, "the client ended the session")
-            await exchange.say(Say(204))
-        else:
+        plan = other_verb(exchange.head, self.sessions.of(exchange.principal))
+        if isinstance(plan, Say):
             await exchange.say(plan)
-
-    async def _hear(self, exchange: Exchange, seat: HttpSession) -> None:
-        exchange.open = True
-        seat.attach(exchange)
-        try:
-            await exchange.listen()
-        except Stopped:
-            if not exchange.broken:
-                await exchange.end_stream()
-        finally:
-            seat.detach(exchange)
-            self.sessions.touch(seat)
+        elif isinstance(plan, End):
+            await self.seated.end(exchange, plan)
+        elif isinstance(exchange, SessionExchange):  # it is: the request named a session
+            await self.seated.hear(exchange, plan)
 
     # Life ----------------------------------------------------------------------------------------
 
@@ -274,6 +222,8 @@ class HttpApp:
 
     def _keep_sessions(self, now: float) -> bool:
         self.sessions.expire(now)
+        if self.sessions.shared is not None:
+            self.sessions.shared.keep_house()
         return bool(self.sessions)
 
     def wind_down(self) -> None:
@@ -282,14 +232,13 @@ class HttpApp:
             if exchange.cancels and exchange.link is not None:
                 self.kernel.unlinked(exchange.link)
         for session in self.sessions.values():
-            for stream in list(session.streams):
-                stream.stop(CLOSING)
+            for connection in list(session.connections):
+                connection.stop(CLOSING)
 
     def close(self) -> None:
-        """End every stream and session. Requests that come later are served all the same."""
+        """End every stream, and forget every session. Requests that come later are served all the same."""
         self.wind_down()
-        for session in list(self.sessions.values()):
-            self.sessions.end(session, CLOSING)
+        self.sessions.close(CLOSING)
 
     async def _no_http(self, scope: Scope, receive: Receive, send: Send) -> None:
         kind = scope["type"]
@@ -328,16 +277,9 @@ async def _read_body(receive: Receive, *, limit: int, first: MutableMapping[str,
     return None
 
 
-def _cancel(seat: HttpSession, params: bytes) -> None:
-    # Malformed, unknown and late cancellations are passed over (cancellation: Error Handling).
-    try:
-        wanted = _read_cancelled(params or b"{}").request_id
-    except msgspec.ValidationError:
-        log.warning("a malformed notifications/cancelled was ignored")
-        return
-    stop = seat.calls.get(wanted)  # type: ignore[arg-type]  # UNSET is no key of the table
-    if stop is not None:
-        stop()
+def _own_keys() -> Callable[[], Keys]:
+    keys = Keys.random()
+    return lambda: keys
 
 
 __all__ = ["HttpApp", "HttpOptions"]

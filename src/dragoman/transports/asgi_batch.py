@@ -20,7 +20,7 @@ from dragoman.jsonrpc.message import (
 )
 from dragoman.protocol.call import Call, Kernel
 from dragoman.transports.asgi_exchange import Exchange, Stopped
-from dragoman.transports.asgi_sessions import HttpSession
+from dragoman.transports.asgi_session import HttpSession
 
 log = logging.getLogger("dragoman.http")
 
@@ -52,7 +52,7 @@ class HttpBatch:
                 await exchange.work(self._all(calls))
             except Stopped:
                 self._frames.clear()
-        if exchange.streaming and not exchange.broken:
+        if exchange.streaming:
             await exchange.end_stream(*self._frames)
         else:
             await exchange.answer(encode_batch(self._frames))

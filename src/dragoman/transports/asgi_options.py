@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dragoman.protocol.origin import HostRules
+from dragoman.stores.base import Store
 from dragoman.transports.asgi_principal import Authenticate
 
 
@@ -21,8 +22,12 @@ class HttpOptions:
     they are None, the environment variables DRAGOMAN_ALLOWED_HOSTS, DRAGOMAN_ALLOWED_ORIGINS and
     DRAGOMAN_TRUSTED_PROXIES count, lists with commas. `max_body`, `max_header`: bytes of one
     request. `max_queue`: bytes that wait for a client that does not read, on one stream; beyond it
-    the stream ends. `session_idle`: seconds after which an unused session ends. `max_sessions`: how
-    many are kept. `keep_alive`: seconds of quiet after which a stream sends a comment.
+    the stream ends. `session_idle`: seconds after which an unused session ends. `session_lifetime`:
+    seconds after which any session does. `max_sessions`: how many are kept. `store`: where several
+    processes keep what they have to know of each other's sessions; whoever made it closes it.
+    `resume_events`, `resume_bytes`, `resume_seconds`: how many events of a stream, bytes of a session's
+    streams, and for how long, are kept for a client whose connection broke. `keep_alive`: seconds of
+    quiet after which a stream sends a comment.
     `authenticate`: a function, plain or async, of the request's headers by lower-case name, that
     says who calls (`ctx.principal`), or None for somebody unknown; a `Refusal` that it raises is a 401.
     """
@@ -35,6 +40,11 @@ class HttpOptions:
     max_queue: int = 4 * 1024 * 1024
     session_idle: float = 1800.0
     max_sessions: int = 10_000
+    session_lifetime: float = 7 * 86_400.0
+    store: Store | None = None
+    resume_events: int = 256
+    resume_bytes: int = 4 * 1024 * 1024
+    resume_seconds: float = 300.0
     keep_alive: float = 15.0
     authenticate: Authenticate | None = None
 
