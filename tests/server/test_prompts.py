@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import enum
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -380,6 +381,55 @@ async def test_what_a_function_raises_is_an_internal_error_with_its_message(revi
         assert await refused(pair, "refuses") == {"code": -32000, "message": "not for you"}
         assert "it returned int" in (await refused(pair, "number"))["message"]
         assert "it returned NoneType" in (await refused(pair, "nothing"))["message"]
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (SystemExit(2), "unruly: SystemExit: 2"),
+        (KeyboardInterrupt(), "unruly: KeyboardInterrupt"),
+        (asyncio.CancelledError(), "unruly was cancelled from within"),
+        (KeyError("a"), "unruly: KeyError: 'a'"),
+    ],
+)
+async def test_an_unruly_function_is_owed_an_answer_too(error: BaseException, told: str) -> None:
+    server = Server("s")
+
+    @server.prompt
+    async def unruly() -> str:
+        await asyncio.sleep(0)
+        raise error
+
+    @server.prompt
+    def half() -> str:
+        return "\ud800"
+
+    async with Pair(server) as pair:
+        found = await refused(pair, "unruly")
+        assert (found["code"], found["message"]) == (-32603, told)
+        assert "lone surrogate" in (await refused(pair, "half"))["message"]
+
+
+async def test_a_prompt_that_is_called_off_ends() -> None:
+    server = Server("s")
+    inside, ended = asyncio.Event(), asyncio.Event()
+
+    @server.prompt
+    async def endless() -> str:
+        inside.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+        return "never"
+
+    async with Pair(server) as pair:
+        id_ = pair.send("prompts/get", {"name": "endless"})
+        await asyncio.wait_for(inside.wait(), 10)
+        pair.tell("notifications/cancelled", {"requestId": id_})
+        await asyncio.wait_for(ended.wait(), 10)
+        await pair.ask("prompts/list")
+        assert all(frame.get("id") != id_ for frame in pair.frames)
 
 
 # Context ---------------------------------------------------------------------------------------------

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import enum
-import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeAlias, TypeGuard, cast
 
-from dragoman.errors import DragomanError, Refusal, UsageError
+from dragoman.errors import Refusal, UsageError
 from dragoman.model import CompleteParams, CompleteResult, Completion, PromptReference
 from dragoman.protocol.call import Call
 from dragoman.schema.references import resolve
 from dragoman.schema.shapes import is_array, is_object
 from dragoman.schema.signature import Signature
 from dragoman.server.context import Context
-from dragoman.server.function import Function, tell
-from dragoman.server.textual import TextFunction
-
-log = logging.getLogger("dragoman.server")
+from dragoman.server.function import Function
+from dragoman.server.textual import PASSED, TextFunction, failure
 
 MAX_VALUES: Final = 100  # in one answer (utilities/completion: Completion Results)
 
@@ -106,12 +103,10 @@ class Completions:
             return CompleteResult(completion=Completion(values=[], total=0, has_more=False))
         try:
             found = await completer(call)
-        except Refusal:
+        except PASSED:
             raise
-        except Exception as exc:  # whatever a function of the author's raises
-            if not isinstance(exc, DragomanError):
-                log.warning("suggestions for %s of %s failed", argument, name, exc_info=exc)
-            raise Refusal(-32603, f"{name}, {argument}: {tell(exc)}") from None
+        except BaseException as exc:  # noqa: BLE001  # whatever the author's function raises
+            raise failure(exc, f"{name}, {argument}") from None
         return CompleteResult(completion=_limited(found))
 
     def _referred(self, params: CompleteParams, principal: str | None) -> tuple[Completed, str]:

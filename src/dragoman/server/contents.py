@@ -43,19 +43,21 @@ def _plain(value: Any, uri: str, *, mime_type: str | None) -> ResourceContents:
     if value is None:
         raise ResourceNotFound
     if isinstance(value, str):
-        _check(value)
-        return TextResourceContents(uri=uri, mime_type=mime_type or TEXT, text=value)
+        return TextResourceContents(uri=uri, mime_type=mime_type or TEXT, text=sendable(value))
     if isinstance(value, _BYTES):
         return BlobResourceContents.of(uri, bytes(cast("bytes", value)), mime_type=mime_type or BINARY)
     return TextResourceContents(uri=uri, mime_type=mime_type or JSON, text=encode_value(value).decode())
 
 
-def _check(text: str) -> None:
-    try:
-        if not text.isascii():
+def sendable(text: str) -> str:
+    """The text itself. Raises OutputError for half a surrogate pair, which no message can carry."""
+    if not text.isascii():
+        try:
             text.encode()
-    except UnicodeEncodeError:
-        raise OutputError("text with a lone surrogate is no Unicode text") from None
+        except UnicodeEncodeError:
+            shown = ascii(text)[:80]
+            raise OutputError(f"text with a lone surrogate is no Unicode text: {shown}") from None
+    return text
 
 
 def _loading(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict, cast
 
 from msgspec import UNSET, Struct
 
-from dragoman.errors import DragomanError, Refusal, UsageError
+from dragoman.errors import UsageError
 from dragoman.model import (
     AudioContent,
     ContentBlock,
@@ -29,12 +28,11 @@ from dragoman.model import Prompt as Entry
 from dragoman.protocol.call import Call
 from dragoman.schema.errors import ArgumentError, OutputError
 from dragoman.server.completion import Source, Suggest, completers
+from dragoman.server.contents import sendable
 from dragoman.server.context import Context
-from dragoman.server.function import Function, refusal, tell
+from dragoman.server.function import Function, refusal
 from dragoman.server.media import Audio, File, Image
-from dragoman.server.textual import TextFunction
-
-log = logging.getLogger("dragoman.server")
+from dragoman.server.textual import PASSED, TextFunction, failure
 
 _BLOCKS = (TextContent, ImageContent, AudioContent, ResourceLink, EmbeddedResource)
 
@@ -96,14 +94,10 @@ class Prompt(Struct, eq=False):
         try:
             value = await self.function.call(call, Context(call), arguments=arguments)
             return self._result(value)
-        except Refusal:
+        except PASSED:
             raise
-        except Exception as exc:  # whatever a prompt raises is its answer
-            if isinstance(exc, OutputError):
-                log.error("prompt %s returned what is no message: %s", self.name, exc)
-            elif not isinstance(exc, DragomanError):
-                log.warning("prompt %s raised", self.name, exc_info=exc)
-            raise Refusal(-32603, f"{self.name}: {tell(exc)}") from None
+        except BaseException as exc:  # noqa: BLE001  # whatever a prompt raises is its answer
+            raise failure(exc, self.name) from None
 
     def _result(self, value: Any) -> Result:
         if isinstance(value, (GetPromptResult, InputRequiredResult)):
@@ -124,7 +118,7 @@ def _message(value: Any) -> PromptMessage:
 
 def _block(value: Any) -> ContentBlock:
     if isinstance(value, str):
-        return TextContent(text=value)
+        return TextContent(text=sendable(value))
     if isinstance(value, _BLOCKS):
         return value
     if isinstance(value, (Image, Audio, File)):

@@ -5,7 +5,6 @@ Exact URIs first, then the templates in the order in which they were added. It k
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from os import PathLike
@@ -16,7 +15,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
-from dragoman.errors import DragomanError, Refusal, ResourceNotFound, ToolError, UsageError
+from dragoman.errors import Refusal, ResourceNotFound, ToolError, UsageError
 from dragoman.model import (
     Annotations,
     CacheScope,
@@ -30,16 +29,12 @@ from dragoman.model import (
 from dragoman.model import Resource as Entry
 from dragoman.protocol.call import Call
 from dragoman.protocol.uritemplate import encoded, has_scheme
-from dragoman.schema.errors import OutputError
 from dragoman.server.completion import Source
 from dragoman.server.contents import contents_of
 from dragoman.server.context import Context
-from dragoman.server.function import tell
 from dragoman.server.mime import BINARY, TEXT, of_name
 from dragoman.server.registry import Registry
-from dragoman.server.textual import TextFunction
-
-log = logging.getLogger("dragoman.server")
+from dragoman.server.textual import PASSED, TextFunction, failure
 
 MAX_WATCHED = 10_000  # resources that one session may watch
 
@@ -173,10 +168,10 @@ class Reading:
             result = await self._read(call, Context(call), uri=uri)
         except ResourceNotFound as exc:
             raise self._refused(call, exc) from None
-        except Refusal:
+        except PASSED:
             raise
-        except Exception as exc:  # noqa: BLE001  # whatever a resource raises is its answer
-            raise _failed(uri, exc) from None
+        except BaseException as exc:  # noqa: BLE001  # whatever a resource raises is its answer
+            raise failure(exc, uri, data={"uri": uri}) from None
         if isinstance(result, ReadResourceResult) and call.journal is not None:
             # It came of answers that are no part of what a cache goes by (utilities/caching: Cache Key).
             return replace(result, ttl_ms=0, cache_scope="private")
@@ -250,14 +245,6 @@ class Reading:
 
 def _missing(uri: str) -> str:
     return f"Resource not found: {uri}"
-
-
-def _failed(uri: str, exc: Exception) -> Refusal:
-    if isinstance(exc, OutputError):
-        log.error("resource %s returned what cannot be sent: %s", uri, exc)
-    elif not isinstance(exc, DragomanError):
-        log.warning("resource %s raised", uri, exc_info=exc)
-    return Refusal(-32603, f"{uri}: {tell(exc)}", {"uri": uri})
 
 
 def build(uri: str, source: Any, *, options: ResourceOptions) -> Resource:

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
-from dragoman.errors import UsageError
+from dragoman.errors import DragomanError, Refusal, UsageError
 from dragoman.protocol.call import Call
+from dragoman.schema.errors import OutputError
 from dragoman.schema.signature import Signature, reflect
 from dragoman.schema.texts import Texts
+from dragoman.server.asking import Suspend
 from dragoman.server.context import Context
-from dragoman.server.function import Function, Invoke, invoker
+from dragoman.server.function import Function, Invoke, invoker, tell
 from dragoman.server.injection import find_injection
 
 if TYPE_CHECKING:
     from dragoman.server.depends import Needs
+
+
+log = logging.getLogger("dragoman.server")
+
+# Not for a handler's caller to turn into an answer: refused on purpose, asked on purpose, thrown away.
+PASSED: Final = (Refusal, Suspend, GeneratorExit)
 
 
 class TextFunction(Struct, frozen=True, eq=False):
@@ -59,3 +69,20 @@ class TextFunction(Struct, frozen=True, eq=False):
         if name in ("", "<lambda>"):
             raise UsageError(f"a {noun} needs a name: @server.{noun}(..., name=...)")
         return name
+
+
+def failure(exc: BaseException, name: str, *, data: Any = UNSET) -> Refusal:
+    """-32603 for what the handler `name` raised, whatever it is: the request is owed an answer.
+
+    Raises `exc` itself where it is the end of the request, and not of what the handler awaited.
+    """
+    if isinstance(exc, asyncio.CancelledError):
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise exc
+        return Refusal(-32603, f"{name} was cancelled from within", data)
+    if isinstance(exc, OutputError):
+        log.error("%s returned what cannot be sent: %s", name, exc)
+    elif not isinstance(exc, DragomanError):
+        log.warning("%s raised", name, exc_info=exc)
+    return Refusal(-32603, f"{name}: {tell(exc)}", data)
