@@ -108,6 +108,11 @@ def test_a_file_named_like_a_module_of_the_standard_library_is_served(tmp_path: 
         ("a = Server('a')\nb = Server('b')", "server.py", "which server? there are a, b\n  try: server.py:a"),
         ("x = 1", "server.py", "there is no dragoman Server in it\n"),
         ("import json\nserver = json.JSONDecoder()", "server.py", "server is a json.decoder.JSONDecoder"),
+        (
+            "mcp = [1]",
+            "server.py",
+            'a list\n  try: for one of another library: dragoman list "python server.py"',
+        ),
         ("a = Server('a')", "server.py:b", "nothing called 'b'; there is a"),
         ("b = 5", "server.py:b", "b is a int, not a dragoman Server"),
         ("def make(): return 5", "server.py:make", "make is a int, not a dragoman Server"),

@@ -23,8 +23,8 @@ _OURS: Final = str(Path(__file__).resolve().parents[1])
 class FileError(UsageError):
     """The user's file raised; `report` is its traceback, with the frames of others left out at both ends."""
 
-    def __init__(self, message: str, report: str) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, report: str, *, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
         self.report = report
 
 
@@ -66,8 +66,15 @@ def load(file: Path) -> ModuleType:
         message = f"{file} ended the program while it was imported: SystemExit({exc.code!r})"
         raise FileError(message, report(exc, path)) from None
     except Exception as exc:  # noqa: BLE001  # whatever the file raises is what is wrong with it
-        raise FileError(f"{file} cannot be imported", report(exc, path)) from None
+        raise FileError(f"{file} cannot be imported", report(exc, path), hint=_missing(exc)) from None
     return module
+
+
+def _missing(exc: Exception) -> str | None:
+    """Where a module is not there: which interpreter has to have it, often another than people think."""
+    if not isinstance(exc, ModuleNotFoundError) or exc.name is None:
+        return None
+    return f"install what has {exc.name!r} for {sys.executable}, which runs the file"
 
 
 def report(exc: BaseException, path: Path) -> str:
@@ -102,9 +109,10 @@ def find(module: ModuleType, name: str | None, *, file: Path) -> Server:
     if servers:
         names = ", ".join(servers)
         raise UsageError(f"{file}: which server? there are {names}", hint=f"{file}:{next(iter(servers))}")
-    raise UsageError(
-        f"{file}: there is no dragoman Server in it{_foreign(module)}", hint="server = Server(...)"
-    )
+    foreign = _foreign(module)
+    # A server of another library serves itself, as a program.
+    hint = f'for one of another library: dragoman list "python {file}"' if foreign else "server = Server(...)"
+    raise UsageError(f"{file}: there is no dragoman Server in it{foreign}", hint=hint)
 
 
 def _named(module: ModuleType, name: str, *, file: Path, servers: list[str]) -> Server:

@@ -144,7 +144,8 @@ class Opening:
         try:
             response = await self._exchange(step)
         except ClosedError as exc:
-            if self._connection.closed or not self._target.restarts:
+            exc.stage = self._stage
+            if self._connection.closed or not self._target.restarts or self._target.ours:
                 raise
             return machine.died(), exc
         except HttpError as exc:

@@ -57,13 +57,15 @@ class Target:
     """Where to connect: `name` for errors, `make` for a new transport each time.
 
     `key` names the server as such, for what is remembered of it; None where nothing should be.
-    `restarts` says whether a second `make` gives a second server.
+    `restarts` says whether a second `make` gives a second server. `ours`: it is a program of this package,
+    which answers every question; where it ends, it ended for good, and a second start would only say so twice.
     """
 
     name: str
     make: Callable[[], Transport]
     key: str | None = None
     restarts: bool = False
+    ours: bool = False
 
 
 def resolve(target: TargetLike, options: ClientOptions) -> Target:
@@ -123,7 +125,7 @@ def _python(file: Path, options: ClientOptions, *, name: str | None = None) -> T
     where = str(file) if name is None else f"{file}:{name}"
     # -P: only the file's own folder is on the path, as for any script, and not wherever this is started.
     words = [sys.executable, "-P", "-m", "dragoman", "run", where]
-    return _child(words, options, name=options.name or file.stem)
+    return replace(_child(words, options, name=options.name or file.stem), ours=True)
 
 
 def _command(words: Sequence[str], options: ClientOptions) -> Target:
