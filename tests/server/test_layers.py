@@ -289,7 +289,8 @@ async def test_a_line_that_is_full_and_a_wait_that_is_over_are_told() -> None:
 
 
 async def test_who_is_cancelled_in_the_line_or_inside_leaves_the_place_to_others() -> None:
-    counted = Counted(Concurrency(1))
+    layer = Concurrency(1)
+    counted = Counted(layer)
     async with Pair(counted.server) as pair:
         first, second, third = (pair.send("tools/call", {"name": "work"}) for _ in range(3))
         await pair.ask("tools/list")
@@ -299,6 +300,7 @@ async def test_who_is_cancelled_in_the_line_or_inside_leaves_the_place_to_others
         assert text((await pair.answer(third))["result"]) == "done"
         assert text(await pair.call("work")) == "done"
         assert counted.most == 1
+        assert not layer._gates  # nothing is remembered of who is gone
 
 
 @pytest.mark.parametrize("revision", REVISIONS)

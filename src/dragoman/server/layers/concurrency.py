@@ -57,7 +57,7 @@ class Concurrency:
             return await proceed(call)
         key = self._key(call)
         gate = self._gates.setdefault(key, _Gate())
-        if not await self._enter(gate):
+        if not await self._enter(key, gate):
             text = f"The server is busy: {self._limit} calls at once are as many as it takes; try again later"
             return refused(call, text, code=TOO_BUSY)
         try:
@@ -65,7 +65,7 @@ class Concurrency:
         finally:
             self._leave(key, gate)
 
-    async def _enter(self, gate: _Gate) -> bool:
+    async def _enter(self, key: Hashable, gate: _Gate) -> bool:
         if gate.inside < self._limit:
             gate.inside += 1
             return True
@@ -77,7 +77,7 @@ class Concurrency:
             await asyncio.wait([turn], timeout=self._wait)
         except asyncio.CancelledError:
             if turn.done():
-                self._pass_on(gate)  # it was let in, and does not come
+                self._leave(key, gate)  # it was let in, and does not come
             else:
                 gate.line.remove(turn)
             raise
@@ -86,13 +86,9 @@ class Concurrency:
         return turn.done()
 
     def _leave(self, key: Hashable, gate: _Gate) -> None:
-        self._pass_on(gate)
-        if not gate.inside:
-            self._gates.pop(key, None)
-
-    @staticmethod
-    def _pass_on(gate: _Gate) -> None:
         if gate.line:
             gate.line.popleft().set_result(None)  # the place is theirs now
-        else:
-            gate.inside -= 1
+            return
+        gate.inside -= 1
+        if not gate.inside:
+            del self._gates[key]
