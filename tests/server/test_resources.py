@@ -740,3 +740,34 @@ async def test_many_are_read_at_once() -> None:
         ids = [pair.send("resources/read", {"uri": f"test://slow/{n}"}) for n in range(20)]
         answers = [await pair.answer(id_) for id_ in ids]
         assert [a["result"]["contents"][0]["text"] for a in answers] == [str(n) for n in range(20)]
+
+
+# Who sees what ---------------------------------------------------------------------------------------
+
+
+@ON_BOTH
+async def test_what_is_not_seen_is_not_there(revision: str) -> None:
+    server = Server("s", visible=lambda _entry, _principal, tags: "secret" not in tags)
+    server.add_resource("test://open", "x")
+    server.add_resource("test://secret", "x", tags={"secret"})
+    server.add_resource("test://a/{x}", _template, tags=["secret"], complete={"x": ["hush"]})
+    server.add_resource("test://{+path}", lambda path: path, name="rest")
+    server.add_prompt(lambda: "x", name="open")
+    server.add_prompt(lambda a: a, name="secret", tags=["secret"], complete={"a": ["hush"]})
+    async with Pair(server, revision) as pair:
+        assert [entry["uri"] for entry in await listed(pair)] == ["test://open"]
+        (template,) = (await pair.ask("resources/templates/list"))["result"]["resourceTemplates"]
+        assert template["uriTemplate"] == "test://{+path}"
+        (prompt,) = (await pair.ask("prompts/list"))["result"]["prompts"]
+        assert prompt["name"] == "open"
+        assert (await pair.ask("prompts/get", {"name": "secret"}))["error"]["code"] == -32602
+        # The next template takes what the unseen ones would have had.
+        assert (await read(pair, "test://secret"))["text"] == "secret"
+        assert (await read(pair, "test://a/1"))["text"] == "a/1"
+        for ref, argument in (
+            ({"type": "ref/prompt", "name": "secret"}, "a"),
+            ({"type": "ref/resource", "uri": "test://a/{x}"}, "x"),
+        ):
+            params = {"ref": ref, "argument": {"name": argument, "value": ""}}
+            answer = await pair.ask("completion/complete", params)
+            assert answer["error"]["code"] == -32602
