@@ -72,7 +72,12 @@ def test_the_wheel_says_what_the_project_says(wheel: zipfile.ZipFile) -> None:
     assert metadata["Version"] == dragoman.__version__
     assert metadata["License-Expression"] == "MIT"
     assert metadata["Requires-Python"] == ">=3.11"
-    assert sorted(metadata.get_all("Requires-Dist", [])) == sorted(PROJECT["dependencies"])
+    extras = [
+        f"{entry}; extra == '{extra}'"
+        for extra, entries in PROJECT["optional-dependencies"].items()
+        for entry in entries
+    ]
+    assert sorted(metadata.get_all("Requires-Dist", [])) == sorted([*PROJECT["dependencies"], *extras])
 
 
 def test_the_wheel_has_the_command(wheel: zipfile.ZipFile) -> None:

@@ -51,7 +51,7 @@ class Telemetry:
         except ImportError as exc:
             raise UsageError(
                 f"Telemetry needs opentelemetry-api, which cannot be imported ({exc})",
-                hint="pip install opentelemetry-api",
+                hint="pip install 'dragoman[telemetry]'",
             ) from exc
         self._trace = trace
         self._extract = propagate.extract
