@@ -17,6 +17,9 @@ from typing import Any
 
 import pytest
 
+from dragoman.cli import call as call_module
+from dragoman.cli import failure
+from dragoman.errors import UsageError
 from tests.cli.shell import Done, dragoman
 from tests.transcripts import player
 
@@ -161,10 +164,30 @@ def test_arguments_that_the_schema_refuses_name_field_and_values(place: Path) ->
     assert 'colour: expected one of "red", "blue"; received "green"' in done.err
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("ehco", ": did you mean 'echo'?"),
+        ("pic", ": did you mean 'picture'?"),
+        ("zzz", "; there is " + ", ".join(f"t{n}" for n in range(10)) + " and 2 more"),
+    ],
+)
+def test_names_that_are_offered_for_an_unknown_one(name: str, told: str) -> None:
+    names = ["echo", "picture"] if name != "zzz" else [f"t{n}" for n in range(12)]
+    assert call_module._others(name, names) == told
+
+
+def test_hints_name_the_options_of_the_command(tmp_path: Path) -> None:
+    silent = f"{sys.executable} -c 'import sys; sys.stdin.read()'"
+    assert "try: a larger --timeout" in dragoman("list", silent, "--timeout", "0.3", cwd=tmp_path).err
+    hint = failure.lines(UsageError("no", hint="protocol='auto', which speaks any revision"))[1]
+    assert hint == "  try: --protocol auto, which speaks any revision"
+
+
 def test_an_unknown_tool(place: Path) -> None:
     done = call("ad", "a=1", cwd=place)
     assert (done.status, done.out) == (3, "")
-    assert "no tool 'ad'; there is add\n" in done.err
+    assert "no tool 'ad': did you mean 'add'?\n" in done.err
     assert "the server answered with error -32602" in done.err
     value = call("ad", "--json", cwd=place).value
     assert (value["error"]["kind"], value["error"]["code"]) == ("protocol", -32602)

@@ -18,8 +18,9 @@ from dragoman.cli.session import perform
 from dragoman.client import Client, ToolResult
 from dragoman.errors import RemoteError, UsageError
 from dragoman.model import LoggingMessageParams, Tool
+from dragoman.schema.wording import nearest
 
-_NEAR: Final = 3  # names that are offered for an unknown one
+_SHOWN: Final = 10  # names that are listed where an unknown one is like none of them
 
 
 def run(options: Namespace) -> int:
@@ -102,6 +103,14 @@ async def _offer_others(client: Client, name: str, *, listed: list[Tool]) -> Non
     except RemoteError:
         return
     if name not in names:
-        near = [other for other in names if name.lower() in other.lower() or other.lower() in name.lower()]
-        shown = ", ".join((near or names)[:_NEAR])
-        output.note(f"dragoman: no tool {name!r}" + (f"; there is {shown}" if shown else ""))
+        output.note(f"dragoman: no tool {name!r}{_others(name, names)}")
+
+
+def _others(name: str, names: list[str]) -> str:
+    parts = [other for other in names if name.lower() in other.lower() or other.lower() in name.lower()]
+    close = nearest(name, names)
+    if close is not None or len(parts) == 1:
+        return f": did you mean {close or parts[0]!r}?"
+    listed = (parts or names)[:_SHOWN]
+    more = f" and {len(names) - len(listed)} more" if len(names) > len(listed) else ""
+    return f"; there is {', '.join(listed)}{more}" if listed else ""

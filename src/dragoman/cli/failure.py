@@ -5,6 +5,7 @@ It reads exceptions and nothing else, and writes nowhere.
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 import msgspec
@@ -26,6 +27,10 @@ USAGE: Final = 2
 PROTOCOL: Final = 3
 CONNECT: Final = 4
 DENIED: Final = 5
+
+# What the library calls `timeout=` or `protocol='auto'` is `--timeout` or `--protocol auto` here.
+_TIMEOUT: Final = re.compile(r"\b(?:connect_|idle_)?timeout=(?=$|[ ,:])")
+_PROTOCOL: Final = re.compile(r"\bprotocol='([^']*)'")
 
 _DENYING: Final = frozenset({401, 403})  # HTTP statuses
 
@@ -79,7 +84,7 @@ def record(error: DragomanError) -> dict[str, Any]:
     elif isinstance(error, LocalError):
         told["message"] = error.message
         for name in ("server", "stage", "status", "exit_status", "hint"):
-            value = getattr(error, name, None)
+            value = _hint(error) if name == "hint" else getattr(error, name, None)
             if value is not None:
                 told["http_status" if name == "status" else name] = value
         if error.stderr_tail:
@@ -109,4 +114,12 @@ def _local(error: LocalError) -> list[str]:
     first = f"{where}: {error.message}" if where else error.message
     if error.exit_status is not None:
         first += f" ({exit_text(error.exit_status)})"
-    return [first, f"  try: {error.hint}"] if error.hint else [first]
+    hint = _hint(error)
+    return [first, f"  try: {hint}"] if hint else [first]
+
+
+def _hint(error: LocalError) -> str | None:
+    """What to try, with the command's options where the library names its keywords."""
+    if error.hint is None:
+        return None
+    return _PROTOCOL.sub(r"--protocol \1", _TIMEOUT.sub("--timeout", error.hint))

@@ -57,8 +57,8 @@ class Target:
     """Where to connect: `name` for errors, `make` for a new transport each time.
 
     `key` names the server as such, for what is remembered of it; None where nothing should be.
-    `restarts` says whether a second `make` gives a second server. `ours`: it is a program of this package,
-    which answers every question; where it ends, it ended for good, and a second start would only say so twice.
+    `restarts` says whether a second `make` gives a second server. `ours`: it is a program of this
+    package, which answers every question: where it ends, a second start would only say the same once more.
     """
 
     name: str
