@@ -15,9 +15,9 @@ import sys
 from typing import Annotated, Any
 
 import asking  # type: ignore[import-not-found]  # it lies beside this file
-import prompts  # type: ignore[import-not-found]  # so do these
-import resources  # type: ignore[import-not-found]
-import tasks  # type: ignore[import-not-found]
+import prompts  # type: ignore[import-not-found]  # so does this
+import resources  # type: ignore[import-not-found]  # so does this
+import tasks  # type: ignore[import-not-found]  # so does this
 from msgspec import Meta
 
 from dragoman import Audio, Context, EmbeddedResource, Image, Server, TextContent, ToolError
@@ -121,6 +121,14 @@ async def test_logging_tool(ctx: Context) -> str:
     await ctx.warning("So is this", logger="everything")
     await ctx.error({"and": ["this", "too"]})
     return "Logged three entries, for whoever asked for them"
+
+
+@server.tool
+async def test_reconnection(ctx: Context) -> str:
+    """Closes the connection in its middle; the client comes back for the answer half a second later."""
+    await ctx.close_sse_stream(retry_ms=500)
+    await asyncio.sleep(0.1)
+    return "The answer came over another connection than the question"
 
 
 # What a call can ask of the client -------------------------------------------------------------------

@@ -156,10 +156,11 @@ class SharedStreams:
                         return
                     if number > after:
                         found.append(data)
+                if found and stream == OWN:
+                    # Before it is sent: whoever does not get it comes back with the id of the one before.
+                    await self._kv.put(f"{key}/heard", b"%d" % seen, ttl=self._options.session_lifetime)
                 if found:
                     yield b"".join(found)
-                if found and stream == OWN:
-                    await self._kv.put(f"{key}/heard", b"%d" % seen, ttl=self._options.session_lifetime)
                 if not records:
                     with suppress(TimeoutError):
                         async with asyncio.timeout(LOOK):
