@@ -102,8 +102,8 @@ def test_what_does_not_fit(template: str, uri: str) -> None:
     ],
 )  # fmt: skip
 def test_a_variable_is_no_way_out_of_its_segment(value: str) -> None:
-    assert match("files://root/{name}", f"files://root/{value}") is None
-    assert match("files://root/{name}.txt", f"files://root/{value}.txt") is None
+    assert match("files://base/{name}", f"files://base/{value}") is None
+    assert match("files://base/{name}.txt", f"files://base/{value}.txt") is None
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_a_variable_is_no_way_out_of_its_segment(value: str) -> None:
     ],
 )  # fmt: skip
 def test_a_path_is_no_way_out_of_its_folder(path: str) -> None:
-    assert match("files://root/{+path}", f"files://root/{path}") is None
+    assert match("files://base/{+path}", f"files://base/{path}") is None
 
 
 def test_values_are_decoded_once() -> None:
