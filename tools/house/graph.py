@@ -49,6 +49,7 @@ LAZY_IMPORTS: dict[tuple[str, str], str] = {
     ("dragoman.server.composing", "dragoman.server.composition"): "few servers are made of others",
     ("dragoman.server.server", "dragoman.protocol.sealing"): "few servers seal, and all of them start",
     ("dragoman.server.server", "dragoman.server.rounds"): "it loads what seals",
+    ("dragoman.schema.signature", "dragoman.schema.explain"): "only what is refused is explained",
     ("dragoman.server.features", "dragoman.protocol.uritemplate"): "most servers have tools alone",
     ("dragoman.server.kernel", "dragoman.server.catalog"): "most servers have tools alone",
     ("dragoman.transports.threads", "queue"): "many servers need no thread",

@@ -17,35 +17,33 @@ from dragoman.jsonrpc.envelope import (
     ABSENT,
     MESSAGES,
     PARSE_ERROR,
-    ErrorObject,
     Id,
     Invalid,
     broken,
     misshapen,
 )
 
-_decode_members: Final = msgspec.json.Decoder(dict[str, Raw]).decode
-_decode_raw: Final = msgspec.json.Decoder(Raw).decode
-_decode_id: Final = msgspec.json.Decoder(int | float | str | None).decode
-_decode_error: Final = msgspec.json.Decoder(ErrorObject).decode
-_decode_text: Final = msgspec.json.Decoder(str).decode
-
+_ID: Final = int | float | str | None
 _SPACE: Final = b" \t\r\n"
 _HEAD: Final = 4096
+
+
+def _members(data: bytes | Raw) -> dict[str, Raw]:
+    return msgspec.json.decode(data, type=dict[str, Raw])
 
 
 def explain(data: bytes | Raw) -> Invalid:
     """Say what is wrong with one message (not a batch) that did not decode as an envelope."""
     try:
         # The wrong type is seen before the rest is read: see first whether all of it is JSON.
-        members = _decode_members(_decode_raw(data))
+        members = _members(msgspec.json.decode(data, type=Raw))
     except msgspec.ValidationError:
         return misshapen(UNSET, f"message: expected an object, received {kind(data)}")
     except (msgspec.DecodeError, RecursionError) as error:
         return broken(syntax_fault(data, error))
     of_response = "method" not in members and ("result" in members or "error" in members)
     try:
-        id_ = _decode_id(members["id"]) if "id" in members else UNSET
+        id_ = msgspec.json.decode(members["id"], type=_ID) if "id" in members else UNSET
     except msgspec.ValidationError:
         received = kind(members["id"])
         if received == "a number":
@@ -57,7 +55,7 @@ def explain(data: bytes | Raw) -> Invalid:
 
 def _member_fault(members: dict[str, Raw]) -> str:
     version = members.get("jsonrpc", ABSENT)
-    if kind(version) != "a string" or _decode_text(version) != "2.0":
+    if kind(version) != "a string" or msgspec.json.decode(version, type=str) != "2.0":
         return f'member "jsonrpc": expected "2.0", received {shown(version)}'
     method = members.get("method", ABSENT)
     if kind(method) not in ("a string", "nothing"):
@@ -68,7 +66,7 @@ def _member_fault(members: dict[str, Raw]) -> str:
 def _error_fault(error: Raw) -> str:
     if kind(error) != "an object":
         return f'member "error": expected an object, received {kind(error)}'
-    members = _decode_members(error)
+    members = _members(error)
     code, message = members.get("code", ABSENT), members.get("message", ABSENT)
     if kind(message) != "a string":
         return f'member "error.message": expected a string, received {kind(message)}'
@@ -145,7 +143,7 @@ def read_id(head: bytes) -> Id:
     """
     members, _ = _read_head(head[:_HEAD])
     try:
-        return _decode_id(members["id"]) if "id" in members else None
+        return msgspec.json.decode(members["id"], type=_ID) if "id" in members else None
     except msgspec.DecodeError:
         return None
 
@@ -169,7 +167,7 @@ def _read_head(head: bytes) -> tuple[dict[str, Raw], bytes]:
         following = head[comma + 1 : end].partition(b":")[0].strip(_SPACE + b'"')
         cut = cut[:comma]
         try:
-            return _decode_members(cut + b"}"), following
+            return _members(cut + b"}"), following
         except msgspec.DecodeError:
             continue  # that comma stood inside a string
     return {}, cut.lstrip(_SPACE + b"{").partition(b":")[0].strip(_SPACE + b'"')

@@ -77,7 +77,6 @@ class _Envelope(msgspec.Struct, gc=False):
 
 
 _decode_envelope: Final = msgspec.json.Decoder(_Envelope).decode
-_decode_array: Final = msgspec.json.Decoder(list[Raw]).decode
 
 _BOM: Final = b"\xef\xbb\xbf"
 
@@ -142,7 +141,7 @@ def _classify_response(envelope: _Envelope) -> Single:
 
 def _decode_batch(data: bytes, limits: Limits) -> Message:
     try:
-        members = _decode_array(data)
+        members = msgspec.json.decode(data, type=list[Raw])
     except (msgspec.DecodeError, RecursionError) as error:
         return broken(syntax_fault(data, error))
     if _too_deep(data, limits.max_depth):

@@ -23,7 +23,6 @@ from dragoman.revisions.base import Method, Revision
 
 EMPTY_META = RequestMeta()
 _meta = msgspec.json.Decoder(RequestMeta).decode
-_bare = msgspec.json.Decoder(Params).decode
 NO_METHODS: Mapping[str, Method] = MappingProxyType({})
 _decoders: dict[type[Params], Callable[[bytes | msgspec.Raw], Any]] = {}
 _shapes = {m.name: m.params for r in BY_VERSION.values() for m in r.methods.values()}
@@ -83,7 +82,7 @@ def _wrong_id(id_: Id) -> Refusal:
 def _salvage(request: Request) -> Params:
     """The params as far as they say which revision they speak, for a request that is refused anyway."""
     try:
-        return _bare(request.params or b"{}")
+        return msgspec.json.decode(request.params or b"{}", type=Params)
     except msgspec.ValidationError as exc:
         raise _invalid(exc) from None
 

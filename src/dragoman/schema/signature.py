@@ -19,7 +19,6 @@ from dragoman.schema.annotations import anchored, documentation, is_instance_typ
 from dragoman.schema.callables import MISSING, Parameter, Shape, read_callable, settle
 from dragoman.schema.docstring import read_docstring
 from dragoman.schema.errors import ArgumentError
-from dragoman.schema.explain import explain_refusal
 from dragoman.schema.foreign import Adapter, adapter_for, decode_hook, encode_hook, schema_hook
 from dragoman.schema.output import Output, read_output
 from dragoman.schema.render import Rendering, with_default
@@ -107,6 +106,8 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True, eq=False):
                 return asdict(self.typed(rewritten)) if self.read is None else self.read(rewritten)
             except _REFUSALS as second:
                 error = second
+        from dragoman.schema.explain import explain_refusal
+
         raise ArgumentError(explain_refusal(self.validator, arguments, error=error), self.name) from None
 
 

@@ -44,7 +44,6 @@ from dragoman.transports.driven import Starter
 log = logging.getLogger("dragoman.server")
 
 Send = Callable[[bytes], None]
-_read_cancelled = msgspec.json.Decoder(CancelledParams).decode
 
 
 class StreamChannel(msgspec.Struct, eq=False):
@@ -247,7 +246,7 @@ class ServerConnection:
     def _cancel(self, params: bytes | msgspec.Raw) -> None:
         # Malformed, unknown and late cancellations are passed over (cancellation: Error Handling).
         try:
-            wanted = _read_cancelled(params or b"{}").request_id
+            wanted = msgspec.json.decode(params or b"{}", type=CancelledParams).request_id
         except msgspec.ValidationError:
             log.warning("a malformed notifications/cancelled was ignored")
             return
