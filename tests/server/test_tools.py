@@ -379,6 +379,63 @@ def test_misuse_is_told_when_it_happens(misuse: Any) -> None:
         misuse(Server("s"))
 
 
+@pytest.mark.parametrize(
+    ("misuse", "told"),
+    [
+        (lambda s: Server("s", verison="2"), r"Server\(\) has no option 'verison': did you mean 'version'"),
+        (lambda s: Server("s", zzz=1), r"has no option 'zzz'; it has argument_errors, "),
+        (lambda s: s.tool(nmae="x")(lambda: None), "a tool has no option 'nmae': did you mean 'name'"),
+        (lambda s: s.prompt(titel="x")(lambda: ""), "a prompt has no option 'titel': did you mean 'title'"),
+        (
+            lambda s: s.resource("a:b", sise=1)(lambda: ""),
+            "a resource has no option 'sise': did you mean 'size'",
+        ),
+        (lambda s: s.resource("a:{b}", nmae="x")(lambda b: b), "a resource has no option 'nmae'"),
+        (
+            lambda s: s.tool(name="x", annotations={"readonlyHint": True})(lambda: None),
+            "annotations has no hint 'readonlyHint': did you mean 'readOnlyHint'",
+        ),
+        (
+            lambda s: s.asgi(allowed_host=["a"]),
+            "HTTP has no option 'allowed_host': did you mean 'allowed_hosts'",
+        ),
+        (lambda s: s.run("http", max_bdoy=1), "HTTP has no option 'max_bdoy': did you mean 'max_body'"),
+        (lambda s: Image("chart.png"), r"data: expected bytes, received str\n  try: Image\(path=...\)"),
+        (
+            lambda s: s.tool(Thing.method),
+            r"method\(\) is a method of a class.*\n.*server.add_tool\(thing.method\)",
+        ),
+        (lambda s: s.tool(yielding), r"yielding\(\) yields: a tool has one result"),
+        (lambda s: s.tool(yielding_later), r"yielding_later\(\) yields: a tool has one result"),
+    ],
+)
+def test_a_slip_is_told_when_it_happens_and_not_passed_over(misuse: Any, told: str) -> None:
+    server = Server("s")
+    with pytest.raises(UsageError, match=told):
+        misuse(server)
+    assert server.tools == ()
+
+
+class Thing:
+    def method(self, a: int) -> int:
+        return a
+
+
+def yielding() -> Any:
+    yield 1
+
+
+async def yielding_later() -> Any:
+    yield 1
+
+
+async def test_the_method_of_an_object_is_a_tool() -> None:
+    server = Server("s")
+    server.add_tool(Thing().method)
+    async with Pair(server) as pair:
+        assert text(await pair.call("method", a=3)) == "3"
+
+
 # Arguments ---------------------------------------------------------------------------------------
 
 

@@ -130,6 +130,7 @@ def reflect(
     """
     shape = read_callable(function, {cls.__name__: cls for cls in context_types})
     name = name or shape.name
+    _check_bound(function, shape)
     context, given, parameters = _sort(name, shape, context_types=context_types, injected=injected)
     text, described = read_docstring(shape.doc)
     arguments = [_argument(name, parameter, described=described) for parameter in parameters]
@@ -157,6 +158,17 @@ def reflect(
         read=read,
         validator=Validator(schema),
     )
+
+
+def _check_bound(function: Callable[..., Any], shape: Shape) -> None:
+    """Refuse what stands in the body of a class and asks for its object, which no client can send."""
+    first = next(iter(shape.parameters), None)
+    home = getattr(function, "__qualname__", "").rpartition(".")[0]
+    if first is not None and first.name in ("self", "cls") and home and not home.endswith("<locals>"):
+        raise UsageError(
+            f"{shape.name}() is a method of a class: nothing would give it its {first.name}",
+            hint=f"the method of an object, such as server.add_tool(thing.{shape.name})",
+        )
 
 
 def _sort(

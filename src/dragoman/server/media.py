@@ -29,6 +29,12 @@ class _Media:
     ) -> None:
         if (data is None) == (path is None):
             raise UsageError(f"{type(self).__name__}() takes either data or path")
+        given: object = data
+        if isinstance(given, str | PathLike):
+            raise UsageError(
+                f"{type(self).__name__}(): data: expected bytes, received {type(given).__name__}",
+                hint=f"{type(self).__name__}(path=...) for a file",
+            )
         self._data = data
         # Not by pathlib: loading it is a tenth of what a server takes to start.
         self._path = None if path is None else os.fspath(path)

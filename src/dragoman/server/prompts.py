@@ -27,6 +27,7 @@ from dragoman.model import (
 from dragoman.model import Prompt as Entry
 from dragoman.protocol.call import Call
 from dragoman.schema.errors import ArgumentError, OutputError
+from dragoman.schema.options import check_options
 from dragoman.server.completion import Source, Suggest, completers
 from dragoman.server.contents import sendable
 from dragoman.server.context import Context
@@ -136,6 +137,7 @@ def build(function: Function, options: PromptOptions) -> Prompt:
     Raises:
         UsageError: a signature, a name or an option that cannot be.
     """
+    check_options(options, PromptOptions.__optional_keys__, of="a prompt")
     made = TextFunction.of(function, "prompt", name=options.get("name"), inline=options.get("inline", False))
     signature = made.signature
     if signature.input_schema["additionalProperties"] is not False:

@@ -29,6 +29,7 @@ from dragoman.model import (
 from dragoman.model import Resource as Entry
 from dragoman.protocol.call import Call
 from dragoman.protocol.uritemplate import encoded, has_scheme
+from dragoman.schema.options import check_options
 from dragoman.server.completion import Source
 from dragoman.server.contents import contents_of
 from dragoman.server.context import Context
@@ -255,6 +256,7 @@ def build(uri: str, source: Any, *, options: ResourceOptions) -> Resource:
     """
     if not has_scheme(uri):
         raise UsageError(f"{uri!r} is no URI: it needs a scheme, as in notes://today")
+    check_options(options, ResourceOptions.__optional_keys__, of="a resource")
     if "complete" in options:
         raise UsageError(f"complete: {uri} has no variables to complete")
     shown: dict[str, Any] = described(options)

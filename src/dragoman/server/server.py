@@ -10,6 +10,7 @@ from msgspec import UNSET
 
 from dragoman.errors import UsageError
 from dragoman.model import CacheScope, Icon, Implementation
+from dragoman.schema.options import check_options
 from dragoman.server.composing import Composes, LifeOptions
 from dragoman.server.extension import Extending, Services
 from dragoman.server.features import Features
@@ -81,6 +82,7 @@ class Server(Features, Composes):
     ) -> None:
         if not name:
             raise UsageError("a server needs a name")
+        check_options(options, {"version", "instructions", *ServerOptions.__optional_keys__}, of="Server()")
         errors = options.get("argument_errors", "result")
         if errors not in ("result", "protocol"):
             raise UsageError(f'argument_errors: expected "result" or "protocol", received {errors!r}')
@@ -106,9 +108,23 @@ class Server(Features, Composes):
         for layer in options.get("middleware", ()):
             self.kernel.use(layer)
         kernel = self.kernel
-        services = Services(name, tuple(self._secrets), kernel.tools.get, kernel.prepare)
         for extending in options.get("extensions", ()):
-            kernel.extend(extending.extension(services))
+            kernel.extend(extending.extension(self._services(paging)))
+
+    def _services(self, paging: Paging) -> Services:
+        kernel = self.kernel
+        return Services(
+            name=self.name,
+            secrets=tuple(self._secrets),
+            tool=kernel.tools.get,
+            prepare=kernel.prepare,
+            paging=paging,
+            resources=lambda: kernel.catalog.resources,
+            templates=lambda: kernel.catalog.templates,
+            seen=kernel.seen,
+            changed=kernel.changed,
+            updated=kernel.hub.updated,
+        )
 
     @property
     def keys(self) -> Keys:
@@ -242,6 +258,7 @@ class Server(Features, Composes):
         """The server as a plain ASGI app, to run alone or mount anywhere."""
         from dragoman.transports.asgi import HttpApp, HttpOptions
 
+        check_options(options, HttpOptions.__dataclass_fields__, of="HTTP")
         return HttpApp(
             self.kernel, path=path, options=HttpOptions(**options), name=self.name, keys=lambda: self.keys
         )

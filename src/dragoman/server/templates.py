@@ -12,6 +12,7 @@ from dragoman.model import ResourceTemplate as Entry
 from dragoman.protocol.call import Call
 from dragoman.protocol.uritemplate import UriTemplate
 from dragoman.schema.errors import ArgumentError
+from dragoman.schema.options import check_options
 from dragoman.server.completion import Suggest, completers
 from dragoman.server.context import Context
 from dragoman.server.function import Function
@@ -86,6 +87,7 @@ def build(uri_template: str, function: Function, *, options: ResourceOptions) ->
             its variable, or a bad option.
     """
     uris = UriTemplate(uri_template)
+    check_options(options, ResourceOptions.__optional_keys__, of="a resource")
     if "size" in options:
         raise UsageError("size: a template has none, only a resource has")
     made = TextFunction.of(function, "resource", inline=options.get("inline", False))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from inspect import isasyncgenfunction, isgeneratorfunction
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar, cast
 
 import msgspec
@@ -15,6 +16,7 @@ from dragoman.model import CallToolResult, Icon, InputRequiredResult, Result, Te
 from dragoman.model import Tool as Entry
 from dragoman.protocol.call import Call
 from dragoman.schema.errors import ArgumentError, Fault, OutputError
+from dragoman.schema.options import check_options
 from dragoman.schema.parameters import HeaderParameter, header_parameters
 from dragoman.schema.signature import Signature, reflect
 from dragoman.schema.validate import Validator
@@ -157,6 +159,7 @@ def build(function: Function, options: ToolOptions, *, protocol_errors: bool = F
     Raises:
         UsageError: a signature, a name or an option that cannot be.
     """
+    check_options(options, ToolOptions.__optional_keys__, of="a tool")
     given = options.get("name")
     injection = find_injection()
     signature = reflect(
@@ -165,6 +168,11 @@ def build(function: Function, options: ToolOptions, *, protocol_errors: bool = F
     name = given or signature.name
     if not name or name == "<lambda>":
         raise UsageError("a tool needs a name: @server.tool(name=...)")
+    if isgeneratorfunction(function) or isasyncgenfunction(function):
+        raise UsageError(
+            f"{name}() yields: a tool has one result",
+            hint="return a list; what is to arrive earlier is told by ctx.report_progress or ctx.info",
+        )
     decode: Decode = signature.decode
     input_schema = signature.input_schema
     if "input_schema" in options:
@@ -208,6 +216,7 @@ def tool_hints(given: ToolAnnotations | Mapping[str, Any] | None) -> ToolAnnotat
         return UNSET
     if isinstance(given, ToolAnnotations):
         return given
+    check_options(given, ToolAnnotations.__struct_encode_fields__, of="annotations", noun="hint")
     try:
         return msgspec.convert(dict(given), ToolAnnotations)
     except msgspec.ValidationError as exc:
