@@ -45,6 +45,7 @@ from dragoman.transports.asgi_principal import identify
 from dragoman.transports.asgi_resume import SessionExchange
 from dragoman.transports.asgi_seated import Seated
 from dragoman.transports.asgi_sessions import Sessions
+from dragoman.transports.sse_server import SseServer
 
 log = logging.getLogger("dragoman.http")
 
@@ -62,7 +63,7 @@ class HttpApp:
     sessions: every process that is to know them needs the same ones.
 
     Raises:
-        ValueError: an allowed host, an origin or a proxy is none.
+        ValueError: an allowed host, an origin or a proxy is none, or both transports are at one path.
     """
 
     def __init__(
@@ -85,6 +86,12 @@ class HttpApp:
         self.lookout = Lookout(interval, housekeeping=self._keep_sessions)
         self.seated = Seated(kernel, self.sessions, handled=self._handled, on_session=self.lookout.keep_house)
         self.max_queue = self.options.max_queue
+        self.old: SseServer | None = None
+        if self.options.sse_path is not None:
+            most = self.options.max_sessions
+            self.old = SseServer(kernel, self.options.sse_path, limits=self._limits, most=most)
+            if self.old.serves(self.path):
+                raise ValueError(f"sse_path: {self.path} is where Streamable HTTP is served; choose another")
         self._known: set[tuple[Any, ...]] = set()
         self._digits = len(str(self.options.max_body))
 
@@ -111,6 +118,8 @@ class HttpApp:
             refused = await self.seated.arrive(exchange)
         if refused is not None:
             await exchange.say(refused)
+        elif self.old is not None and self.old.serves(_below_root(scope)):
+            await self._serve_old(self.old, exchange, scope=scope, receive=receive)
         elif head.verb == "POST":
             await self._post(exchange, receive)
         else:
@@ -142,19 +151,16 @@ class HttpApp:
         return refused
 
     def _examined(self, head: Head, scope: Scope, *, server: Address | None) -> Say | None:
-        path, root = scope["path"], scope.get("root_path", "")
-        if path != self.path and not self._is_here(path, root):
-            return fault(404, f"No MCP endpoint at {path}; it is at {root}{self.path or '/'}")
+        rest, root = _below_root(scope), scope.get("root_path", "")
+        old = self.old is not None and self.old.serves(rest)
+        if scope["path"] != self.path and rest != self.path and not (rest == "" and root) and not old:
+            return fault(404, f"No MCP endpoint at {scope['path']}; it is at {root}{self.path or '/'}")
         denied = self.rules.check(head.fields, server=server, peer=scope.get("client"))
         if denied is not None:
             names = ", ".join(denied.allowed)
             log.warning("%s %r refused; allowed: %s", denied.header, denied.received, names)
             return denial(denied)
-        return check_post(head, self.options.max_body) if head.verb == "POST" else None
-
-    def _is_here(self, path: str, root: str) -> bool:
-        rest = (path.removeprefix(root) if root else path).rstrip("/")
-        return rest == self.path or (rest == "" and bool(root))
+        return check_post(head, self.options.max_body) if head.verb == "POST" and not old else None
 
     # POST ----------------------------------------------------------------------------------------
 
@@ -202,6 +208,13 @@ class HttpApp:
         except Exception as exc:  # noqa: BLE001  # whatever it is, the request is owed an answer
             return failed(call, exc), call.revision.http.status.get(INTERNAL_ERROR, 200)
 
+    async def _serve_old(self, old: SseServer, exchange: Exchange, *, scope: Scope, receive: Receive) -> None:
+        async def read() -> bytes | Say | None:
+            return await _read_body(receive, limit=self.options.max_body, first=await receive())
+
+        path, root, query = _below_root(scope), scope.get("root_path", ""), scope.get("query_string", b"")
+        await old.serve(exchange, path, root=root, query=query, read=read)
+
     # GET, DELETE ---------------------------------------------------------------------------------
 
     async def _other(self, exchange: Exchange) -> None:
@@ -234,6 +247,8 @@ class HttpApp:
         for session in self.sessions.values():
             for connection in list(session.connections):
                 connection.stop(CLOSING)
+        if self.old is not None:
+            self.old.wind_down()
 
     def close(self) -> None:
         """End every stream, and forget every session. Requests that come later are served all the same."""
@@ -258,6 +273,12 @@ class HttpApp:
             await send(
                 {"type": "websocket.close", "code": 1003, "reason": "MCP is served over plain HTTP here"}
             )
+
+
+def _below_root(scope: Scope) -> str:
+    path: str = scope["path"]
+    root: str = scope.get("root_path", "")
+    return (path.removeprefix(root) if root else path).rstrip("/")
 
 
 async def _read_body(receive: Receive, *, limit: int, first: MutableMapping[str, Any]) -> bytes | Say | None:

@@ -27,7 +27,8 @@ class HttpOptions:
     processes keep what they have to know of each other's sessions; whoever made it closes it.
     `resume_events`, `resume_bytes`, `resume_seconds`: how many events of a stream, bytes of a session's
     streams, and for how long, are kept for a client whose connection broke. `keep_alive`: seconds of
-    quiet after which a stream sends a comment.
+    quiet after which a stream sends a comment. `sse_path`: where the older transport, HTTP with SSE, is
+    served beside this one, such as `"/sse"`; nowhere without it.
     `authenticate`: a function, plain or async, of the request's headers by lower-case name, that
     says who calls (`ctx.principal`), or None for somebody unknown; a `Refusal` that it raises is a 401.
     """
@@ -46,6 +47,7 @@ class HttpOptions:
     resume_bytes: int = 4 * 1024 * 1024
     resume_seconds: float = 300.0
     keep_alive: float = 15.0
+    sse_path: str | None = None
     authenticate: Authenticate | None = None
 
     def rules(self) -> HostRules:
