@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from dragoman import Server
 from dragoman.cli.run import address
 from dragoman.errors import UsageError
 from tests.cli.shell import dragoman
@@ -193,3 +194,16 @@ def test_a_port_that_is_taken(place: Path) -> None:
     assert done.status == 4
     assert done.value["error"]["kind"] == "connect"
     assert f"cannot listen on 127.0.0.1:{port}" in done.value["error"]["message"]
+    assert "another program listens there" in done.value["error"]["hint"]
+
+
+def test_an_address_of_another_machine(place: Path) -> None:
+    done = dragoman("run", "server.py", "--http", "203.0.113.9:0", cwd=place)  # TEST-NET-3, nobody's
+    assert done.status == 4
+    assert "try: an address of this machine" in done.err
+
+
+@pytest.mark.parametrize("port", [-1, 65536, 80000])
+def test_a_port_that_cannot_be(port: int) -> None:
+    with pytest.raises(UsageError, match=f"port: expected a number from 0 to 65535, received {port}"):
+        Server("s").run("http", port=port)

@@ -386,6 +386,7 @@ async def test_a_frame_with_a_line_end_is_never_written() -> None:
             ["npx", "-y", "@modelcontextprotocol/server-everything", "secret"],
             "@modelcontextprotocol/server-everything",
         ),
+        (["node", "/opt/node_modules/.bin/weather", "secret"], "weather"),
         (["python3", "-m", "weather"], "weather"),
         (["python3", "-c", "import secret"], "python3"),
         (["/usr/bin/node"], "node"),

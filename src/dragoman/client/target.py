@@ -132,7 +132,7 @@ def _command(words: Sequence[str], options: ClientOptions) -> Target:
     if not words:
         raise UsageError("target: a command line without a program")
     _useless(options, "a program", "headers")
-    return _child(check_command(words, options.name or "?"), options, name=options.name)
+    return _child(check_command(words, options.name), options, name=options.name)
 
 
 def _child(line: list[str], options: ClientOptions, *, name: str | None) -> Target:

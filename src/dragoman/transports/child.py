@@ -91,7 +91,7 @@ class ChildTransport:
         on_stderr: Callable[[str], None] | None = None,
         limits: ChildLimits = DEFAULT_LIMITS,
     ) -> None:
-        self._command = check_command(command, name or "?")
+        self._command = check_command(command, name)
         self.name = name or short_name(self._command)
         self._env = env
         self._inherit = inherit

@@ -6,6 +6,7 @@ The only module that knows which ASGI server is used. It knows nothing of MCP.
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import signal
 import socket
@@ -22,6 +23,13 @@ if TYPE_CHECKING:
 
 GRACE: float = 5.0  # seconds that requests in flight may take to finish once a signal has come
 BACKLOG: int = 2048  # connections that wait to be accepted, as uvicorn has it
+
+
+_BINDING = {  # what to try where an address cannot be had
+    errno.EADDRINUSE: "another program listens there; choose another port, or 0 for any free one",
+    errno.EADDRNOTAVAIL: "an address of this machine; 0.0.0.0 takes all of them",
+    errno.EACCES: "a port from 1024 up: those below are for the system",
+}
 
 
 class Endpoint(Protocol):
@@ -60,7 +68,7 @@ def run_http(
 
     Raises:
         ConnectError: the address cannot be bound.
-        UsageError: uvicorn is not installed.
+        UsageError: a port that cannot be, or uvicorn is not installed.
     """
     server, listener = _prepare(app, host=host, port=port, grace=grace)
     gc.freeze()  # what is loaded stays: the collector need not look at it again with every thousand requests
@@ -134,13 +142,15 @@ def _prepare(app: Endpoint, *, host: str, port: int, grace: float) -> tuple[Serv
 
 
 def _bind(host: str, port: int) -> socket.socket:
+    if not 0 <= port < 1 << 16:  # the resolver would take it modulo 65536
+        raise UsageError(f"port: expected a number from 0 to 65535, received {port}")
     try:
         family, kind, proto, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         listener = socket.socket(family, kind, proto)
     except OSError as exc:
-        raise ConnectError(f"cannot listen on {host}:{port}: {exc}", stage="bind") from exc
+        raise ConnectError(f"cannot listen on {host}:{port}: {exc.strerror}", stage="bind") from None
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
@@ -148,10 +158,10 @@ def _bind(host: str, port: int) -> socket.socket:
         listener.listen(BACKLOG)
     except OSError as exc:
         listener.close()
-        hint = "another program listens there; choose another port, or 0 for any free one" if port else None
+        hint = _BINDING.get(exc.errno or 0)
         raise ConnectError(
             f"cannot listen on {host}:{port}: {exc.strerror}", stage="bind", hint=hint
-        ) from exc
+        ) from None
     listener.setblocking(False)
     return listener
 

@@ -53,6 +53,7 @@ _PROVIDERS: Final = {
 }
 
 _LAUNCHERS: Final = ("python", "node", "npx", "uvx", "bunx", "deno", "sh", "bash")
+_PATHS: Final = ("/", "./", "../", "~/")
 _SCRIPTS: Final = (".py", ".js", ".mjs", ".cjs", ".ts", ".sh")
 
 # Write ends whose closing means something at the other end. A fork of this process would hold them
@@ -272,7 +273,7 @@ def spawn(
     return Child(process)
 
 
-def check_command(command: Sequence[str], name: str) -> list[str]:
+def check_command(command: Sequence[str], name: str | None) -> list[str]:
     """The words of a command, program first.
 
     Raises:
@@ -347,5 +348,6 @@ def short_name(command: list[str]) -> str:
         if word in ("-c", "-e", "--eval"):
             break
         if not word.startswith("-"):
-            return Path(word).name if word.endswith(_SCRIPTS) else word
+            # A package may be `@scope/name`; a path is told by its beginning or its end.
+            return Path(word).name if word.endswith(_SCRIPTS) or word.startswith(_PATHS) else word
     return program
