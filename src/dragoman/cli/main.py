@@ -6,6 +6,7 @@ does not need: `--help` and `--version` load neither the protocol nor an event l
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -18,6 +19,8 @@ from dragoman.version import VERSION
 USAGE: Final = 2
 INTERRUPTED: Final = 130  # 128 + SIGINT, as shells have it
 BROKEN_PIPE: Final = 141  # 128 + SIGPIPE
+UNWRITTEN: Final = 74  # EX_IOERR of sysexits.h
+_NO_ROOM: Final = (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG)
 
 # Name -> what it does in a line. The work is in `cli/<name>.py`, its words in `cli/parsers.py`.
 COMMANDS: Final = {
@@ -57,6 +60,7 @@ examples:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status. `argv` is without the program's name."""
     words = list(sys.argv[1:] if argv is None else argv)
+    _fill_gaps()
     try:
         status = _dispatch(words)
         sys.stdout.flush()
@@ -66,7 +70,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Whoever read the output has seen enough. The interpreter flushes once more at its end.
         _drop_output()
         return BROKEN_PIPE
+    except OSError as exc:  # commands tell of their own: this is what was printed and did not fit
+        if exc.errno not in _NO_ROOM:
+            raise
+        _drop_output()
+        print(f"dragoman: the output could not be written: {exc.strerror}", file=sys.stderr)
+        return UNWRITTEN
     return status
+
+
+def _fill_gaps() -> None:
+    """Put nothing where a standard stream is closed: a pipe to a server would get its number and its use."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            nothing = os.open(os.devnull, os.O_RDWR)
+            if nothing != number:
+                os.dup2(nothing, number)
+                os.close(nothing)
+            setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115  # for good
 
 
 def _drop_output() -> None:

@@ -9,37 +9,25 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
-import sys
 from collections.abc import Callable
 from io import BufferedWriter, RawIOBase
-from typing import Final
 
 from dragoman.jsonrpc.framing import Lines
 from dragoman.jsonrpc.service import Service
 from dragoman.transports.runner import Options
+from dragoman.transports.standard import claim
 from dragoman.transports.stream import Framing, Reader, Writer, serve_stream
-
-_STDIN: Final = 0
-_STDOUT: Final = 1
-_STDERR: Final = 2
 
 
 async def serve_stdio(service: Service, *, framing: Framing = Lines, options: Options | None = None) -> None:
-    """Serve on stdin and stdout until stdin ends; what the program prints goes to stderr."""
-    reader_fd, writer_fd = claim_stdio()
+    """Serve on stdin and stdout until stdin ends; what the program prints goes to stderr.
+
+    Raises:
+        UsageError: one of the two is closed.
+    """
+    reader_fd, writer_fd = claim()
     reader, writer = await open_fds(reader_fd, writer_fd)
     await serve_stream(service, reader, writer, framing=framing, options=options)
-
-
-def claim_stdio() -> tuple[int, int]:
-    """Descriptors of what were stdin and stdout; 0 now reads nothing, 1 writes to stderr."""
-    reader, writer = os.dup(_STDIN), os.dup(_STDOUT)
-    os.dup2(_STDERR, _STDOUT)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, _STDIN)
-    os.close(nothing)
-    sys.stdout.flush()
-    return reader, writer
 
 
 async def open_fds(reader_fd: int, writer_fd: int) -> tuple[Reader, Writer]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
+import logging
 import os
 import signal
 import stat
@@ -22,7 +24,10 @@ from dragoman.jsonrpc.framing import Lines, TooLong
 from dragoman.jsonrpc.message import DEFAULT, Limits, too_large
 from dragoman.protocol.call import Kernel
 from dragoman.transports.connection import ServerConnection
+from dragoman.transports.standard import claim
 from dragoman.transports.threads import THREADS
+
+log = logging.getLogger("dragoman.server")
 
 CHUNK = 64 * 1024  # what a pipe holds
 HIGH_WATER = 4 * 1024 * 1024  # bytes that wait to be written before reading stops
@@ -42,14 +47,11 @@ class Streams(msgspec.Struct, frozen=True):
 
         What is printed from here on, and what was printed but is still buffered, goes to stderr;
         reading stdin finds its end. Called by `dragoman run` before it imports the server's file.
+
+        Raises:
+            UsageError: one of them is closed.
         """
-        reader, writer = os.dup(0), os.dup(1)
-        os.dup2(2, 1)
-        with open(os.devnull, "rb") as nothing:  # noqa: PTH123  # a descriptor is wanted, no path
-            os.dup2(nothing.fileno(), 0)
-        with contextlib.suppress(OSError, ValueError, AttributeError):
-            sys.stdout.flush()  # whatever was buffered before is text, and goes where text goes now
-        return Streams(reader, writer)
+        return Streams(*claim())
 
 
 class Output:
@@ -193,11 +195,15 @@ class _Session(asyncio.Protocol):
 
     def _read_file(self) -> None:
         """Regular files cannot be polled: a thread reads them, no faster than they are worked off."""
-        while data := os.read(self._streams.reader, CHUNK):
-            self._file_room.wait()
-            self._ahead.acquire()
-            self._loop.call_soon_threadsafe(self._feed_file, data)
-        self._loop.call_soon_threadsafe(self.ended)
+        try:
+            while data := os.read(self._streams.reader, CHUNK):
+                self._file_room.wait()
+                self._ahead.acquire()
+                self._loop.call_soon_threadsafe(self._feed_file, data)
+        except OSError as exc:
+            log.error("standard input cannot be read: %s", exc.strerror)
+        with contextlib.suppress(RuntimeError):  # the loop is closed: a signal ended the serving
+            self._loop.call_soon_threadsafe(self.ended)
 
     def _feed_file(self, data: bytes) -> None:
         self._ahead.release()
@@ -317,7 +323,10 @@ async def serve_stdio(
 
 def run_stdio(kernel: Kernel, *, streams: Streams | None = None) -> None:
     """Serve the standard streams and end the process's serving life; returns when it is over."""
-    asyncio.run(serve_stdio(kernel, streams=streams))
+    # Before there is a loop: where a standard stream is closed, a descriptor of the loop's takes its number.
+    claimed = Streams.claim() if streams is None else streams
+    gc.freeze()  # what is loaded stays: the collector need not look at it again, least of all at the end
+    asyncio.run(serve_stdio(kernel, streams=claimed))
     if THREADS.working:
         # A tool in a thread cannot be stopped, and must not go on while the interpreter is taken down.
         with contextlib.suppress(OSError, ValueError, AttributeError):
