@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.host.config.record import Origin, Rule
-from dragoman.host.naming import Name, Names
 from dragoman.host.permissions import check, decide, glob, hidden
+from dragoman.protocol.naming import Name, Names
 
 CALL = "mcp__github__create_issue"
 

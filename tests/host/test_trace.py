@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.host.config.record import Origin, Rule
-from dragoman.host.naming import Name
 from dragoman.host.permissions import decide
 from dragoman.host.trace import HIDDEN, Trace, cover, redact
+from dragoman.protocol.naming import Name
 
 NAME = Name.of("orders", "lookup_order")
 BLOCK = {"type": "tool_use", "id": "toolu_1", "name": NAME.model, "input": {"order_id": "A-1042"}}

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dragoman.host.config.record import Origin, Problem, Rule, ServerConfig
 from dragoman.host.files import Project, read_project
 from dragoman.host.host import Ask, Host, HostOptions, Outcome, Question
-from dragoman.host.naming import Name, Names
 from dragoman.host.permissions import Decision, decide
 from dragoman.host.session import Frame, Session
 from dragoman.host.trace import Trace
+from dragoman.protocol.naming import Name, Names
 
 __all__ = [
     "Ask",

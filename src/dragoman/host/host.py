@@ -21,11 +21,11 @@ from dragoman.host.config.record import Problem, ServerConfig
 from dragoman.host.files import SERVERS, Project, read_project
 from dragoman.host.models import anthropic
 from dragoman.host.models.base import LeftOut, Shown, ToolUse
-from dragoman.host.naming import Name, Names
 from dragoman.host.permissions import Decision, check, decide, hidden
 from dragoman.host.session import ServerTap, Session, Setting
 from dragoman.host.trace import By, Entry, Trace
 from dragoman.model import Tool
+from dragoman.protocol.naming import Name, Names
 from dragoman.schema.errors import Fault, SchemaError
 
 _LISTED: Final = 20  # names that the text for an unknown tool lists at most

@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from dragoman.host.config.record import Effect, Problem, Rule
-from dragoman.host.naming import PREFIX, Name, clean
+from dragoman.protocol.naming import PREFIX, Name, clean
 
 _ORDER: Final[tuple[Effect, ...]] = ("deny", "ask", "allow")
 _ANCHORED: Final = re.compile(r"mcp__(?P<server>[^*]+?)__(?P<tool>.+)", re.DOTALL)

@@ -18,8 +18,8 @@ from typing import Any, BinaryIO, Final, Literal, TypeAlias, cast
 
 import msgspec
 
-from dragoman.host.naming import Name
 from dragoman.host.permissions import Decision
+from dragoman.protocol.naming import Name
 from dragoman.schema.errors import Fault
 
 By: TypeAlias = Literal["server", "schema", "permission", "host"]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.host.naming import Name, Names
+from dragoman.protocol.naming import Name, Names
 
 ACCEPTABLE = re.compile(r"[A-Za-z0-9_-]{1,64}")
 PARTS = st.text(min_size=1, max_size=80) | st.sampled_from(
@@ -89,3 +89,33 @@ def test_a_tool_that_meets_no_other_keeps_its_name_whoever_comes(pairs, more):
     for name in before:
         if Name.of(name.server, name.tool).model not in plain:
             assert after.of(name.server, name.tool).model == name.model
+
+
+def test_a_name_that_was_given_out_keeps_its_meaning_when_others_come():
+    # Alone, `a` with `b__c` has the plain name; `a__b` with `c` would come to the same one.
+    early = Names([("a", "b__c")])
+    later = Names([("a", "b__c"), ("a__b", "c")], keep=early)
+    assert later.find("mcp__a__b__c").server == "a"
+    other = later.of("a__b", "c")
+    assert other.model != "mcp__a__b__c"
+    assert (other.server, other.tool) == ("a__b", "c")
+    assert later.of("a", "b__c").ambiguous
+
+
+def test_a_name_that_was_given_out_outlives_its_tool():
+    names = Names([("a", "other")], keep=Names([("a", "gone")]))
+    assert names.find("mcp__a__gone").tool == "gone"
+
+
+@given(PAIRS, PAIRS)
+def test_kept_names_stay_and_all_names_lead_back(first, second):
+    early = Names(first)
+    later = Names(second, keep=early)
+    assert all(later.find(name.model) is not None for name in early)
+    for name in early:
+        assert later.of(name.server, name.tool).model == name.model
+    assert len({name.model for name in later}) == len(later) == len(first | second)
+    for server, tool in first | second:
+        found = later.find(later.of(server, tool).model)
+        assert (found.server, found.tool) == (server, tool)
+        assert ACCEPTABLE.fullmatch(found.model)

@@ -49,14 +49,21 @@ def clean(part: str) -> str:
 
 
 class Names:
-    """The table of all tools in sight. The same set of tools gives the same names in any order."""
+    """The table of all tools in sight. The same set of tools gives the same names in any order.
 
-    def __init__(self, tools: Iterable[tuple[str, str]] = ()) -> None:
+    Every name of `keep`, an earlier table, stands in this one too and means the same tool, whether
+    that is among `tools` or not: a name that was given out never comes to mean another tool.
+    """
+
+    def __init__(self, tools: Iterable[tuple[str, str]] = (), *, keep: Names | None = None) -> None:
         self._by_model: dict[str, Name] = {}
         self._by_tool: dict[tuple[str, str], Name] = {}
         groups: dict[str, list[tuple[str, str]]] = {}
-        pairs = sorted(set(tools))
-        self._canonical = Counter(Name.of(*pair).canonical for pair in pairs)
+        kept = {(name.server, name.tool): name for name in keep or ()}
+        pairs = sorted(set(tools) - kept.keys())
+        self._canonical = Counter(Name.of(*pair).canonical for pair in (*kept, *pairs))
+        for name in kept.values():
+            self._enter(name)
         for pair in pairs:
             groups.setdefault(Name.of(*pair).model, []).append(pair)
         crowded: list[tuple[str, str]] = []
@@ -65,7 +72,7 @@ class Names:
             exact = [pair for pair in group if pair == (clean(pair[0]), clean(pair[1]))]
             keeps = group if len(group) == 1 else exact if len(exact) == 1 else []
             for pair in group:
-                if pair in keeps:
+                if pair in keeps and Name.of(*pair).model not in self._by_model:
                     self._enter(Name.of(*pair))
                 else:
                     crowded.append(pair)
