@@ -138,3 +138,19 @@ def test_a_cell_is_one_line_and_an_empty_column_is_left_out() -> None:
 def test_a_line_is_cut_by_columns_and_never_through_a_wide_character() -> None:
     assert table([("A",), ("서울서울",)], 6)[1] == "서울…"
     assert table([("A",), ("abcdef",)], 6)[1] == "abcdef"
+
+
+def test_the_widest_columns_give_way_where_a_line_is_short() -> None:
+    rows = [
+        ("TOOL", "ARGUMENTS", "DESCRIPTION"),
+        ("add", "a:integer b:integer c:integer", "Add three numbers."),
+    ]
+    assert table(rows, 60) == [
+        "TOOL  ARGUMENTS                      DESCRIPTION",
+        "add   a:integer b:integer c:integer  Add three numbers.",
+    ]
+    assert table(rows, 40) == [
+        "TOOL  ARGUMENTS         DESCRIPTION",
+        "add   a:integer b:int…  Add three numbe…",  # 40 columns
+    ]
+    assert all(width(line) <= 20 for line in table(rows, 20))

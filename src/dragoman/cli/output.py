@@ -18,6 +18,7 @@ from dragoman.errors import DragomanError
 # the cursor, change colours or make a line read as another one.
 _STEERING: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _GAP: Final = "  "
+_NARROWEST: Final = 8  # what a column keeps
 _COLUMNS: Final = 80  # of a terminal that does not know its own width
 
 
@@ -103,14 +104,30 @@ def cut(value: str, limit: int) -> str:
 
 
 def table(rows: Iterable[Sequence[str]], limit: int | None = None) -> list[str]:
-    """Rows in aligned columns; columns without any text are left out, lines are cut at `limit`."""
+    """Rows in aligned columns; columns without any text are left out.
+
+    Where a line would be longer than `limit`, the widest columns give way, so that each still says something.
+    """
     cells = [list(map(flat, row)) for row in rows]
     header, *body = cells
     used = [place for place in range(len(header)) if any(row[place] for row in body)]
     wide = {place: max(width(row[place]) for row in cells) for place in used}
+    if limit is not None:
+        _narrow(wide, limit)
     lines: list[str] = []
     for row in cells:
-        padded = [row[place] + " " * (wide[place] - width(row[place])) for place in used]
-        full = _GAP.join(padded).rstrip()
+        shown = [(cut(row[place], wide[place]), wide[place]) for place in used]
+        full = _GAP.join(text + " " * (room - width(text)) for text, room in shown).rstrip()
         lines.append(full if limit is None else cut(full, limit))
     return lines
+
+
+def _narrow(wide: dict[int, int], limit: int) -> None:
+    """Take columns of text from the widest until all fit, or none can give more."""
+    over = sum(wide.values()) + len(_GAP) * (len(wide) - 1) - limit
+    while over > 0:
+        widest = max(wide, key=wide.__getitem__)
+        if wide[widest] <= _NARROWEST:
+            return
+        wide[widest] -= 1
+        over -= 1
