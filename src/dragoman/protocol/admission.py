@@ -37,7 +37,7 @@ def admit(
     principal: str | None = None,
     extra: Mapping[str, Method] = NO_METHODS,
 ) -> Call:
-    """Let `request` in. `extra` are methods that extensions add to the stateless revisions.
+    """Let `request` in. `extra` are methods that extensions add.
 
     Raises:
         Refusal: -32600 for an id or an order of messages that MCP does not have, -32601 for a
@@ -56,9 +56,7 @@ def admit(
         params, fault = _salvage(request), _invalid(exc)
     meta = EMPTY_META if params.meta is UNSET else _read_meta(params.meta)
     revision = _resolve(request.method, meta, link=link, carrier=carrier)
-    method = revision.methods.get(request.method)
-    if method is None and not revision.handshake:
-        method = extra.get(request.method)
+    method = revision.methods.get(request.method) or _added(request.method, revision, extra=extra)
     if method is None:
         raise _unknown(request.method, revision)
     session = link.session
@@ -66,6 +64,12 @@ def admit(
     if fault is not None:
         raise fault
     return Call(request.id, method, params, meta, caller, revision, link, channel, principal)
+
+
+def _added(name: str, revision: Revision, *, extra: Mapping[str, Method]) -> Method | None:
+    """The method as an extension adds it to this revision."""
+    method = extra.get(name)
+    return None if method is not None and revision.handshake and not method.everywhere else method
 
 
 def _decoder(shape: type[Params]) -> Callable[[bytes | msgspec.Raw], Params]:

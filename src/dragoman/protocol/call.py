@@ -90,7 +90,7 @@ class Kernel(Protocol):
 
     @property
     def extra_methods(self) -> Mapping[str, Method]:
-        """Requests that extensions add to the stateless revisions, by name."""
+        """Requests that extensions add, by name."""
         ...
 
     async def handle(self, call: Call) -> Result:

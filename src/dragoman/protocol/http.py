@@ -187,11 +187,11 @@ def post(
         carrier = _carrier(head)
         if carrier is not None:
             return _stateless(head, message, carrier=carrier, channel=channel, kernel=kernel)
-        return _in_session(head, message, sessions=sessions, channel=channel)
+        return _in_session(head, message, sessions=sessions, channel=channel, kernel=kernel)
     if isinstance(message, Invalid):
         return Say(400, encode_invalid(message), (JSON,))
     if isinstance(message, Batch):
-        return _batch(head, message, sessions=sessions, channel=channel)
+        return _batch(head, message, sessions=sessions, channel=channel, kernel=kernel)
     return _one_way(head, message, sessions=sessions)  # type: ignore[arg-type]  # requests were dealt with above
 
 
@@ -216,7 +216,9 @@ def _mismatch_first(exc: Refusal, header: str) -> Refusal:
     return exc
 
 
-def _in_session(head: Head, request: Request, *, sessions: Seats[S], channel: Channel) -> Say | Serve[S]:
+def _in_session(
+    head: Head, request: Request, *, sessions: Seats[S], channel: Channel, kernel: Facts
+) -> Say | Serve[S]:
     refusal = _version_fault(head, request)
     if refusal is not None:
         return _no(400, refusal, id_=request.id)
@@ -232,7 +234,7 @@ def _in_session(head: Head, request: Request, *, sessions: Seats[S], channel: Ch
     try:
         link = Link() if seat is None else seat.link
         spoken = None if link.session is None else link.session.revision
-        call = admit(request, link, channel=channel, carrier=spoken)
+        call = admit(request, link, channel=channel, carrier=spoken, extra=kernel.extra_methods)
     except Refusal as exc:
         return _no(HANDSHAKE.http.status.get(exc.code, 200), exc, id_=request.id)
     return Serve(call, seat, opens)
@@ -301,7 +303,9 @@ def _one_way(head: Head, message: Notification | Response, *, sessions: Seats[S]
     return seat if isinstance(seat, Say) else Take(seat, message)
 
 
-def _batch(head: Head, batch: Batch, *, sessions: Seats[S], channel: Channel) -> Say | ServeBatch[S]:
+def _batch(
+    head: Head, batch: Batch, *, sessions: Seats[S], channel: Channel, kernel: Facts
+) -> Say | ServeBatch[S]:
     carrier = _carrier(head)
     if carrier is not None:
         return _no_batches(carrier)
@@ -314,7 +318,7 @@ def _batch(head: Head, batch: Batch, *, sessions: Seats[S], channel: Channel) ->
     plan: ServeBatch[S] = ServeBatch(seat, [], [])
     for item in batch.items:
         if isinstance(item, Request):
-            plan.items.append(_admitted(item, seat.link, channel=channel))
+            plan.items.append(_admitted(item, seat.link, channel=channel, kernel=kernel))
         elif isinstance(item, Invalid):
             if not item.of_response:
                 plan.items.append(encode_invalid(item))
@@ -323,14 +327,15 @@ def _batch(head: Head, batch: Batch, *, sessions: Seats[S], channel: Channel) ->
     return plan
 
 
-def _admitted(request: Request, link: Link, *, channel: Channel) -> Call | bytes:
+def _admitted(request: Request, link: Link, *, channel: Channel, kernel: Facts) -> Call | bytes:
     if request.method == "initialize":
         return encode_error(
             request.id, INVALID_REQUEST, "Invalid request: `initialize` cannot be part of a batch"
         )
     try:
         spoken = link.session.revision if link.session else None
-        return admit(request, link, channel=channel, carrier=spoken, principal=link.principal)
+        who, extra = link.principal, kernel.extra_methods
+        return admit(request, link, channel=channel, carrier=spoken, principal=who, extra=extra)
     except Refusal as exc:
         return encode_error(request.id, exc.code, exc.message, exc.data)
 

@@ -29,7 +29,8 @@ class Method(Struct, frozen=True):
     """One request that a client may send.
 
     `subject` names the member of `params` that HTTP mirrors into `Mcp-Name`; `cacheable` results
-    carry `ttlMs` and `cacheScope`; a method that is `open` is answered before the handshake.
+    carry `ttlMs` and `cacheScope`; a method that is `open` is answered before the handshake. One that an
+    extension adds is for revisions without a handshake, unless it is for those `everywhere`.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Method(Struct, frozen=True):
     subject: str | None = None
     cacheable: bool = False
     open: bool = False
+    everywhere: bool = False
 
 
 class HttpRules(Struct, frozen=True):

@@ -14,6 +14,10 @@ from dragoman.server.middleware import Handler, Middleware
 
 if TYPE_CHECKING:
     from dragoman.server.lifespan import Lifespan
+    from dragoman.server.registry import Paging, Registry
+    from dragoman.server.resources import Resource
+    from dragoman.server.subscriptions import Kind
+    from dragoman.server.templates import Template
     from dragoman.server.tool import Tool
 
 
@@ -36,19 +40,32 @@ class Extension(msgspec.Struct, frozen=True, eq=False):
     listens: frozenset[str] = frozenset()
     life: Lifespan | None = None
 
+    @property
+    def everywhere(self) -> bool:
+        """Whether it is declared to clients of all revisions: those with a handshake have its methods too."""
+        return all(method.everywhere for method in self.methods.values())
+
 
 class Services(msgspec.Struct, frozen=True, eq=False):
     """What a server does for an extension.
 
     `name` is the server's, `secrets` are those that it was given (none, if it has only a random one).
     `tool` finds a tool by name. `prepare` gives a call that came by no transport what handlers find
-    on all others.
+    on all others. `paging` is how its lists are given out; `resources` and `templates` are those that
+    it offers, made when first asked for. `seen` picks what a principal sees, None where all see all.
+    `changed` tells listeners of a list, `updated` of a resource.
     """
 
     name: str
     secrets: tuple[str | bytes, ...]
     tool: Callable[[str], Tool | None]
     prepare: Callable[[Call], Awaitable[None]]
+    paging: Paging
+    resources: Callable[[], Registry[Resource]]
+    templates: Callable[[], Registry[Template]]
+    seen: Callable[[str | None], Callable[[Any], bool] | None]
+    changed: Callable[[Kind], None]
+    updated: Callable[[str], None]
 
 
 class Extending(Protocol):

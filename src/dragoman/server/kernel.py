@@ -81,7 +81,7 @@ class Kernel:
         self.sight: Sight | None = None  # who sees what, where not everybody sees all
         self.hub = Hub()
         self.extra_methods: dict[str, Method] = {}
-        self._extensions: dict[str, dict[str, Any]] = {}
+        self._extensions: dict[str, Extension] = {}
         self._lives: list[Lifespan] = []  # of extensions
         self.run_task: Callable[[Tool, Call], Awaitable[Result]] | None = None  # for tools with `task`
         self._rounds = rounds
@@ -161,7 +161,7 @@ class Kernel:
 
     def extend(self, extension: Extension) -> None:
         """Add what an extension brings."""
-        self._extensions[extension.name] = dict(extension.settings)
+        self._extensions[extension.name] = extension
         self.extra_methods |= extension.methods
         self._routes |= extension.routes
         self.hub.granted |= extension.listens
@@ -190,13 +190,14 @@ class Kernel:
         if self._catalog is None:
             from dragoman.server.catalog import Catalog
 
-            self._catalog = Catalog(self._paging, seen=self._seen, changed=self.changed)
+            self._catalog = Catalog(self._paging, seen=self.seen, changed=self.changed)
         return self._catalog
 
     async def _read(self, call: Call, context: Context, *, uri: str) -> list[ResourceContents]:
         return await self.catalog.reading.within(call, context, uri=uri)
 
-    def _seen(self, principal: str | None) -> Callable[[Any], bool] | None:
+    def seen(self, principal: str | None) -> Callable[[Any], bool] | None:
+        """What picks the things that a principal sees; None where everybody sees all."""
         return None if self.sight is None else self.sight.of(principal)
 
     # Routes --------------------------------------------------------------------------------------
@@ -221,10 +222,15 @@ class Kernel:
         self._kept[key] = _Kept(result, encoded)
         return cast("Result", encoded)
 
-    def capabilities(self) -> ServerCapabilities:
-        """What this server offers right now."""
+    def capabilities(self, *, handshake: bool = False) -> ServerCapabilities:
+        """What this server offers right now, by revisions with a `handshake` or by those without."""
+        extensions = {
+            name: dict(extension.settings)
+            for name, extension in self._extensions.items()
+            if extension.everywhere or not handshake
+        }
         capabilities = ServerCapabilities(
-            tools={"listChanged": True}, logging={}, extensions=self._extensions or UNSET
+            tools={"listChanged": True}, logging={}, extensions=extensions or UNSET
         )
         if self._catalog is not None:
             self._catalog.declare(capabilities, self.hub.kinds)
@@ -240,7 +246,7 @@ class Kernel:
         call.revision = revision
         return InitializeResult(
             protocol_version=revision.version,
-            capabilities=self.capabilities(),
+            capabilities=self.capabilities(handshake=True),
             server_info=self.identity.info,
             instructions=UNSET if self.identity.instructions is None else self.identity.instructions,
         )
@@ -266,7 +272,7 @@ class Kernel:
 
     async def _list_tools(self, call: Call) -> Result:
         cursor = call.params.cursor
-        return self.tools.page(None if cursor is UNSET else cursor, self._seen(call.principal))
+        return self.tools.page(None if cursor is UNSET else cursor, self.seen(call.principal))
 
     def _call_tool(self, call: Call) -> Awaitable[Result]:
         params = call.params
