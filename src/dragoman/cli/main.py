@@ -87,6 +87,7 @@ def _fill_gaps() -> None:
             if nothing != number:
                 os.dup2(nothing, number)
                 os.close(nothing)
+            os.set_inheritable(number, True)
             setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115  # for good
 
 

@@ -35,6 +35,7 @@ def claim() -> tuple[int, int]:
     if not _is_open(_STDERR):
         # Else the next file to be opened would get what is meant for stderr.
         os.dup2(nothing, _STDERR)
+        os.set_inheritable(_STDERR, True)  # `nothing` may be this very number
     os.dup2(nothing if sys.__stderr__ is None else _STDERR, _STDOUT)
     os.dup2(nothing, _STDIN)
     if nothing > _STDERR:
