@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import asking  # type: ignore[import-not-found]  # it lies beside this file
@@ -21,6 +22,7 @@ import tasks  # type: ignore[import-not-found]  # so does this
 from msgspec import Meta
 
 from dragoman import Audio, Context, EmbeddedResource, Image, Server, TextContent, ToolError
+from dragoman.extensions.skills import Skills
 from dragoman.extensions.tasks import Tasks
 from dragoman.model import TextResourceContents
 from dragoman.stores import MemoryStore
@@ -30,7 +32,7 @@ server = Server(
     version="1.0.0",
     title="Everything",
     description="One handler for each thing that a server can do",
-    extensions=[Tasks(MemoryStore(), poll=0.2)],
+    extensions=[Tasks(MemoryStore(), poll=0.2), Skills(Path(__file__).with_name("skills"))],
     instructions="Everything says what it shows; nothing touches anything outside this process.",
 )
 
