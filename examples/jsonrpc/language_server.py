@@ -15,8 +15,7 @@ from typing import Any
 import msgspec
 
 from dragoman.errors import RemoteError
-from dragoman.jsonrpc import ContentLength, Exchange, RpcError, Service
-from dragoman.jsonrpc.service import Cancellation
+from dragoman.jsonrpc import Cancellation, ContentLength, Exchange, RpcError, Service
 from dragoman.transports.fds import serve_stdio
 from dragoman.transports.runner import Options
 

@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from dragoman.jsonrpc.framing import ContentLength, Lines
     from dragoman.jsonrpc.message import decode
     from dragoman.jsonrpc.peer import Peer
-    from dragoman.jsonrpc.service import Exchange, RpcError, Service
+    from dragoman.jsonrpc.service import Cancellation, Exchange, RpcError, Service
 
 _HOMES = {
+    "Cancellation": "service",
     "ContentLength": "framing",
     "Exchange": "service",
     "Limits": "envelope",
@@ -28,6 +29,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Cancellation",
     "ContentLength",
     "Exchange",
     "Limits",
