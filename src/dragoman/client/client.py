@@ -126,7 +126,9 @@ class Client:
             connection.on_session_ended = opening.renew
             mirrors = ready.revision.http.routing_headers and not connection.transport.shared
             tools = ToolList(self.name, mirrors=mirrors, cache=self._options.cache)
-            connection.on_tools_changed = tools.changed
+            connection.on_notice = lambda method, _: (
+                tools.changed() if method == "notifications/tools/list_changed" else None
+            )
             session = _Session(connection, _neutral(ready.hello, ready.revision), tools)
             await self._ask_for_logs(session)
         except BaseException:

@@ -29,7 +29,7 @@ from dragoman.jsonrpc.message import (
     encode_error,
     encode_notification,
 )
-from dragoman.model import LoggingMessageParams, Params, ProgressParams, RequestMeta
+from dragoman.model import LoggingLevel, LoggingMessageParams, Params, ProgressParams, RequestMeta
 from dragoman.revisions import Revision
 from dragoman.transports.base import Outgoing, Transport
 
@@ -51,6 +51,7 @@ class Extras:
     watched: bool = False  # asks for progress, which renews the idle limit
     progress: ProgressHandler | None = None
     limits: Limits | None = None  # in place of the connection's
+    on_sent: Callable[[int], None] | None = None  # called with the id, each time it is sent
 
 
 PLAIN: Final = Extras()
@@ -64,9 +65,15 @@ class Connection:
         self.transport: Transport = target.make()
         self.revision: Revision | None = None
         self.limits = Limits(options.idle_timeout, options.timeout)
-        self.on_tools_changed: Callable[[], None] = lambda: None
+        self.on_notice: Callable[[str, Raw], None] = _nobody  # every notification: method and params
+        self.on_gap: Callable[[], None] = _nothing  # what a server says by itself may have been missed
         self.on_session_ended: Callable[[], Awaitable[None]] | None = None
+        # Called when a server that has forgotten everything is spoken with anew: a new session or process.
+        self.on_renewed: Callable[[], Awaitable[None]] | None = None
         self._options = options
+        self._log_level: LoggingLevel | UnsetType = (
+            UNSET if options.log_handler is None else options.log_level
+        )
         self._inputs = inputs
         self._loop = asyncio.get_running_loop()
         self._last = 0
@@ -94,12 +101,16 @@ class Connection:
     async def _start(self) -> None:
         self._check_open()
         self.transport.tap = self._options.tap
+        self.transport.on_gap = self._gap
         await self.transport.open(self._notified, self._asked)
         try:
             self._check_open()
         except ClosedError:  # closed meanwhile by another task, which knew nothing of this transport yet
             await self.transport.close()
             raise
+
+    def _gap(self) -> None:
+        self.on_gap()
 
     def _check_open(self) -> None:
         if self._closing is not None:
@@ -111,6 +122,12 @@ class Connection:
         self._base = b"{" if revision.handshake else self.stateless_meta(revision)[:-1] + b","
         self.transport.agreed(revision)
 
+    def set_log_level(self, level: LoggingLevel) -> None:
+        """Ask for log entries from `level` up with each request, where each one says it for itself."""
+        self._log_level = level
+        if self.revision is not None and not self.revision.handshake:
+            self._base = self.stateless_meta(self.revision)[:-1] + b","
+
     def stateless_meta(self, revision: Revision) -> bytes:
         """What each request of a stateless revision says of its sender (basic: `_meta`), encoded."""
         options = self._options
@@ -118,7 +135,7 @@ class Connection:
             protocol_version=revision.version,
             client_info=options.client_info,
             client_capabilities=self._inputs.capabilities(),
-            log_level=UNSET if options.log_handler is None else options.log_level,
+            log_level=self._log_level,
         )
         return _encode(meta)
 
@@ -178,6 +195,8 @@ class Connection:
             if self._sessions == session:
                 await renew()
                 self._sessions += 1
+                if self.on_renewed is not None:
+                    await self.on_renewed()
 
     async def _send(self, method: str, params: Params | dict[str, Any], *, extras: Extras) -> Response:
         self._check_open()
@@ -191,6 +210,8 @@ class Connection:
             progress=extras.progress,
         )
         self._open[id_] = waiting
+        if extras.on_sent is not None:
+            extras.on_sent(id_)
         try:
             async with waiting.scope:
                 return await self.transport.exchange(outgoing, self._notified)
@@ -218,6 +239,7 @@ class Connection:
 
     async def notify(self, method: str) -> None:
         """Send a notification without params."""
+        self._check_open()
         await self.transport.notify(encode_notification(method), self.revision)
 
     # What comes in -----------------------------------------------------------------------------------
@@ -226,10 +248,10 @@ class Connection:
         method, params = notification.method, notification.params
         if method == "notifications/progress":
             self._progressed(params)
-        elif method == "notifications/tools/list_changed":
-            self.on_tools_changed()
         elif method == "notifications/message":
             self._logged(params)
+        else:
+            self.on_notice(method, params)
         handler = self._options.notification_handler
         if handler is not None:
             self._tell(handler, method, msgspec.json.decode(params) if params else None)
@@ -298,6 +320,14 @@ class Connection:
             now = self._loop.time()
             for waiting in self._open.values():
                 waiting.resume(now, held=now - self._asked_since)
+
+
+def _nobody(method: str, params: Raw) -> None:
+    del method, params
+
+
+def _nothing() -> None:
+    pass
 
 
 async def _finish(outcome: Any, server: str) -> None:

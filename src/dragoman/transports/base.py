@@ -49,6 +49,9 @@ class Transport(Protocol):
 
     name: str  # the server's name in errors
     tap: Tap | None  # set before `open`, or not at all
+    # Set before `open`, or not at all. Called when what the server says by itself may have been missed:
+    # its process ended, or the stream broke on which it comes and was not taken up where it broke off.
+    on_gap: Callable[[], None] | None
 
     async def open(self, on_notification: OnNotification, on_request: OnRequest) -> None:
         """Start the process or prepare the connection pool.

@@ -99,6 +99,7 @@ class ChildTransport:
         self._forward = on_stderr or _forward
         self._limits = limits
         self.tap: Tap | None = None
+        self.on_gap: Callable[[], None] | None = None
         self._decode_limits = Limits(max_bytes=limits.max_line)
         self._closed = False
         self._child: Child | None = None
@@ -204,6 +205,8 @@ class ChildTransport:
             why = "the server closed its standard input, though it still runs"
         log.warning("%s", self._error(why, "call"))
         self._over(why)
+        if self.on_gap is not None:
+            self.on_gap()
 
     def _over(self, why: str) -> None:
         """No answer comes any more: end everything that is open."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -70,6 +70,7 @@ class HttpTransport:
         address = parse_address(url)
         self.name = name or address.authority
         self.tap: Tap | None = None
+        self.on_gap: Callable[[], None] | None = None
         self._shown = address.shown
         self._requests = Requests(address, headers or {})
         self._limits = Limits(max_bytes=options.max_body)
@@ -238,9 +239,14 @@ class HttpTransport:
             other=lambda message: self._hear(message, revision, on_notification=None),
             pause=self._pause,
             tap=self.tap,
+            gap=self._gap,
         )
         self._listener = asyncio.get_running_loop().create_task(self._quietly(listener.run()))
         self._listening = listener.tried
+
+    def _gap(self) -> None:
+        if self.on_gap is not None and not (self._ended is not None and self._ended.is_set()):
+            self.on_gap()
 
     async def _listened(self, tried: asyncio.Event) -> None:
         """Let the listening stream open: what servers say by it before, such as a question that belongs to

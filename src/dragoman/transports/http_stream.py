@@ -134,17 +134,27 @@ class AnswerStream:
 class Listener:
     """The stream by which a server says what belongs to no request (2025-11-25, "Listening for Messages").
 
-    `tried` is set once it is open, or has failed to open for the first time.
+    `tried` is set once it is open, or has failed to open for the first time. `gap` is called where it was
+    open once, and is opened again, or not any more, without an event id to go on from.
     """
 
     def __init__(
-        self, again: Again, *, limits: Limits, other: Other, pause: Pause, tap: Tap | None = None
+        self,
+        again: Again,
+        *,
+        limits: Limits,
+        other: Other,
+        pause: Pause,
+        tap: Tap | None = None,
+        gap: Callable[[], None] | None = None,
     ) -> None:
         self._again = again
         self._limits = limits
         self._other = other
         self._pause = pause
         self._tap = tap
+        self._gap = gap
+        self._was_open = False
         self._parser = Parser(limits.max_bytes)
         self.tried = asyncio.Event()
 
@@ -156,7 +166,9 @@ class Listener:
                 reply = await self._open()
                 if reply.status < 500 and (reply.status != 200 or media_type(reply.headers) != EVENTS):
                     reply.abort()
-                    return
+                    break
+                if reply.status == 200:
+                    self._opened()
                 heard = await self._hear(reply)
             except (ClosedError, ConnectError) as exc:
                 log.debug("the listening stream broke: %s", exc.message)
@@ -164,6 +176,13 @@ class Listener:
             fruitless = 0 if heard else fruitless + 1
             retry = _RETRY if self._parser.retry is None else self._parser.retry / 1000
             await self._pause(max(retry, _backoff(fruitless)))
+        if self._was_open and self._gap is not None:
+            self._gap()
+
+    def _opened(self) -> None:
+        if self._was_open and not self._parser.last_id and self._gap is not None:
+            self._gap()
+        self._was_open = True
 
     async def _open(self) -> Reply:
         try:

@@ -6,7 +6,7 @@ Every message is encoded and decoded as on any other transport, so that what wor
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from dragoman.errors import ClosedError
@@ -35,6 +35,7 @@ class MemoryTransport:
         self.name = name
         self._kernel = kernel
         self.tap: Tap | None = None
+        self.on_gap: Callable[[], None] | None = None  # nothing is missed here
         self._connection: ServerConnection | None = None
         self._pending: dict[Id, asyncio.Future[Response]] = {}
         self._answering: set[asyncio.Task[None]] = set()
