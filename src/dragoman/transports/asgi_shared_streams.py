@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 log = logging.getLogger("dragoman.http")
 
 LOOK: Final = 5.0  # seconds after which a stream is looked at again, should a message have got lost
+SOON: Final = 1.0  # seconds that a client waits for a stream to be there of which nothing is
+BEGUN: Final = -1
+ENDED: Final = 0
 WAITING: Final = 10_000  # events that may wait for a slow store
 
 _encode: Final = msgspec.msgpack.Encoder().encode
@@ -76,10 +79,11 @@ class SharedStreams:
     def follow(self, session: HttpSession, stream: EventStream) -> None:
         """A stream began here: its events are kept for all."""
         stream.copy = partial(self._copy, stream=stream, key=session.ticket.key)
+        stream.copy(BEGUN, b"")
 
     def _copy(self, number: int, data: bytes, *, stream: EventStream, key: str) -> None:
         self._keep((key, stream.id), _encode((number, data)), of=stream)
-        if number and number % self._options.resume_events == 0:
+        if number > 0 and number % self._options.resume_events == 0:
             self._start(self._trim(f"{key}/{stream.id}"))
 
     def tell(self, session: HttpSession, frame: bytes) -> None:
@@ -122,8 +126,22 @@ class SharedStreams:
             event.set()
 
     async def known(self, session: HttpSession, stream: str) -> bool:
-        """Whether there is anything left of a stream that began elsewhere."""
-        return await self._log.last(f"{session.ticket.key}/{stream}") > 0
+        """Whether there is anything left of a stream that began elsewhere, or very soon will be."""
+        key = session.ticket.key
+        place, event = (key, stream), asyncio.Event()
+        self._tails.setdefault(place, set()).add(event)
+        try:
+            async with asyncio.timeout(SOON):
+                while await self._log.last(f"{key}/{stream}") == 0:
+                    # The client may be quicker here than the store there.
+                    await self._say(key, "took", what=stream)
+                    await event.wait()
+                    event.clear()
+        except TimeoutError:
+            return False
+        finally:
+            self._leave(place, event)
+        return True
 
     async def heard(self, session: HttpSession) -> int:
         """The last event that a connection took from the session's own stream."""
@@ -151,7 +169,7 @@ class SharedStreams:
                 for record in records:
                     seen = record.id
                     number, data = _event(stream, record)
-                    if number == 0:
+                    if number == ENDED:
                         yield b"".join(found)
                         return
                     if number > after:
@@ -166,7 +184,9 @@ class SharedStreams:
                         async with asyncio.timeout(LOOK):
                             await event.wait()
         finally:
-            self._leave(place, event, connection=connection)
+            self._leave(place, event)
+            if self._carried.get(place) is connection:
+                del self._carried[place]
 
     async def take_over(self, session: HttpSession, stream: str, *, connection: Carrier) -> None:
         """`connection` carries that stream from now on, in whichever process it was carried before."""
@@ -187,13 +207,11 @@ class SharedStreams:
         if connection is not None:
             connection.displaced()
 
-    def _leave(self, place: tuple[str, str], event: asyncio.Event, *, connection: Carrier) -> None:
+    def _leave(self, place: tuple[str, str], event: asyncio.Event) -> None:
         events = self._tails.get(place, set())
         events.discard(event)
         if not events:
             self._tails.pop(place, None)
-        if self._carried.get(place) is connection:
-            del self._carried[place]
 
     async def forget(self, session: HttpSession) -> None:
         """The session is over: what is known of its streams goes, and the rest when its time is up."""
