@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import enum
 import threading
+import traceback
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, Optional, TypedDict
 
@@ -275,6 +276,44 @@ async def test_what_a_tool_raises_is_its_answer(exception: Exception, shown: str
         result = await pair.call("f")
         assert result["isError"] is True
         assert text(result) == shown
+
+
+@pytest.mark.parametrize("kind", ["plain", "async"])
+async def test_the_log_shows_the_authors_part_of_a_traceback(
+    kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = Server("s")
+
+    def plain() -> str:
+        raise ValueError("bad amount")
+
+    async def deferred() -> str:
+        return plain()
+
+    server.add_tool(plain if kind == "plain" else deferred, name="f")
+    async with Pair(server) as pair:
+        await pair.call("f")
+    (record,) = caplog.records
+    assert record.message == "tool f raised"
+    assert record.exc_info is not None
+    names = [frame.name for frame in traceback.extract_tb(record.exc_info[2])]
+    assert names == (["plain"] if kind == "plain" else ["deferred", "plain"])
+
+
+async def test_where_the_author_has_no_part_the_log_shows_everything(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    server = Server("s")
+
+    @server.tool
+    def picture() -> Image:
+        return Image(path="no-such-file.png")
+
+    async with Pair(server) as pair:
+        assert "no-such-file.png" in text(await pair.call("picture"))
+    (record,) = caplog.records
+    assert record.exc_info is not None
+    assert record.exc_info[2] is not None
 
 
 async def test_a_refusal_is_a_protocol_error() -> None:

@@ -10,11 +10,14 @@ import contextvars
 from collections.abc import Awaitable, Callable
 from functools import partial
 from inspect import isawaitable, iscoroutinefunction
+from types import TracebackType
 from typing import Any, TypeVar
 
 from dragoman.errors import Refusal
 from dragoman.schema.errors import ArgumentError, Fault
 from dragoman.transports.threads import THREADS
+
+_OURS = __file__.removesuffix("server/function.py")  # this package's folder
 
 Function = Callable[..., Any]
 Invoke = Callable[[dict[str, Any]], Awaitable[Any]]
@@ -33,6 +36,14 @@ def tell(exc: BaseException) -> str:
     if not text:
         return kind
     return text if isinstance(exc, Exception) and not isinstance(exc, LookupError) else f"{kind}: {text}"
+
+
+def raised(exc: BaseException) -> tuple[type[BaseException], BaseException, TracebackType | None]:
+    """`exc_info` for the log: the traceback from the author's own code on, without how we got there."""
+    trace = exc.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_OURS):
+        trace = trace.tb_next
+    return type(exc), exc, trace or exc.__traceback__
 
 
 def refusal(exc: ArgumentError) -> Refusal:

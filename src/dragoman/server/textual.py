@@ -16,7 +16,7 @@ from dragoman.schema.signature import Signature, reflect
 from dragoman.schema.texts import Texts
 from dragoman.server.asking import Suspend
 from dragoman.server.context import Context
-from dragoman.server.function import Function, Invoke, invoker, tell
+from dragoman.server.function import Function, Invoke, invoker, raised, tell
 from dragoman.server.injection import find_injection
 
 if TYPE_CHECKING:
@@ -84,5 +84,5 @@ def failure(exc: BaseException, name: str, *, data: Any = UNSET) -> Refusal:
     if isinstance(exc, OutputError):
         log.error("%s returned what cannot be sent: %s", name, exc)
     elif not isinstance(exc, DragomanError):
-        log.warning("%s raised", name, exc_info=exc)
+        log.warning("%s raised", name, exc_info=raised(exc))
     return Refusal(-32603, f"{name}: {tell(exc)}", data)

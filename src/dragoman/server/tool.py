@@ -22,7 +22,7 @@ from dragoman.schema.signature import Signature, reflect
 from dragoman.schema.validate import Validator
 from dragoman.server.asking import Suspend
 from dragoman.server.context import Context
-from dragoman.server.function import Function, Invoke, invoker, refusal, tell
+from dragoman.server.function import Function, Invoke, invoker, raised, refusal, tell
 from dragoman.server.injection import find_injection
 from dragoman.server.results import MEDIA, Results
 
@@ -144,7 +144,7 @@ class Tool(msgspec.Struct, eq=False):
             log.error("tool %s returned what cannot be sent: %s", name, exc)
             return failed(f"The tool {name} returned a value that cannot be sent: {exc}")
         if not isinstance(exc, DragomanError):
-            log.warning("tool %s raised", name, exc_info=exc)
+            log.warning("tool %s raised", name, exc_info=raised(exc))
         return failed(tell(exc))
 
 
