@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 from msgspec import UNSET, Raw
 
-from dragoman.errors import Refusal
+from dragoman.errors import Refusal, UsageError
 from dragoman.model import (
     SERVER_INFO_KEY,
     CacheScope,
@@ -160,7 +160,9 @@ class Kernel:
         self._folded = None
 
     def extend(self, extension: Extension) -> None:
-        """Add what an extension brings."""
+        """Add what an extension brings. Raises UsageError if it is there already."""
+        if extension.name in self._extensions:
+            raise UsageError(f"the extension {extension.name} is there twice")
         self._extensions[extension.name] = extension
         self.extra_methods |= extension.methods
         self._routes |= extension.routes

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from os import PathLike, fspath
 
 import msgspec
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from dragoman.errors import Refusal, UsageError
 from dragoman.extensions.skills.folders import Root
@@ -149,7 +149,7 @@ class _Answers:
                 children.add(_Child(shelf.entry(child)))
         page = children.page(None if params.cursor is UNSET else params.cursor)
         # Hints for caches are no part of this result.
-        return msgspec.structs.replace(page, ttl_ms=UNSET, cache_scope=UNSET)
+        return replace(page, ttl_ms=UNSET, cache_scope=UNSET)
 
     def _no_directory(self, uri: str, visible: tuple[str, ...] | None) -> str:
         for file in self._shelf.shown.files.values():
