@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dragoman.errors import Refusal
 from dragoman.protocol.origin import HostRules
 from tests.http.things import things
 from tests.http.wire import BASE, Request, post, routed, stateless
@@ -219,3 +220,31 @@ async def test_preflight_of_a_foreign_page() -> None:
     answer = await Request(things().server.asgi(), "OPTIONS", asked).answer()
     assert answer.status == 403
     assert "access-control-allow-origin" not in answer.headers
+
+
+async def test_preflight_is_answered_before_anybody_is_asked_who_they_are() -> None:
+    asked: list[Any] = []
+
+    def authenticate(headers: Any) -> str:
+        asked.append(headers)
+        raise Refusal(-32600, "a token is needed")
+
+    app = things().server.asgi(allowed_origins=["https://app.example.com"], authenticate=authenticate)
+    page = {"host": BASE["host"], "origin": "https://app.example.com"}
+    answer = await Request(app, "OPTIONS", {**page, "access-control-request-method": "POST"}).answer()
+    assert answer.status == 204
+    assert not asked
+    allowed = {name.strip().lower() for name in answer.headers["access-control-allow-headers"].split(",")}
+    assert {
+        "authorization",
+        "content-type",
+        "last-event-id",
+        "mcp-protocol-version",
+        "mcp-session-id",
+    } <= allowed
+    refused = await post(app, LIST, routed(LIST, origin="https://app.example.com"))
+    assert refused.status == 401
+    assert refused.headers["access-control-allow-origin"] == "https://app.example.com", (
+        "the page may read why"
+    )
+    assert "WWW-Authenticate" in refused.headers["access-control-expose-headers"]

@@ -475,3 +475,35 @@ async def test_the_order_of_events_does_not_grow_with_those_that_are_gone() -> N
     log = app.sessions.events
     assert log.count == 32
     assert len(log._order) <= 2 * 32 + 65
+
+
+async def test_one_session_does_not_push_out_what_all_others_keep() -> None:
+    app = things().server.asgi(resume_bytes=32 * 1024)
+    quiet, busy = await open_session(app), await open_session(app)
+    whole = await post(app, call("tell"), quiet)
+    for _ in range(50):
+        await post(app, call("tell", text="x" * 4096), busy)
+    answer = await resume(app, quiet, all_events(whole.body)[0].id).answer()
+    assert len(answer.messages) == 4
+
+
+async def test_all_sessions_together_are_bounded_too() -> None:
+    app = things().server.asgi(resume_bytes=8 * 1024)
+    for _ in range(40):
+        await post(app, call("tell", text="x" * 1024), await open_session(app))
+    assert app.sessions.events.size <= 16 * 8 * 1024
+
+
+async def test_a_server_that_is_stopped_in_a_call_leaves_no_stream_open() -> None:
+    app = things().server.asgi()
+    session = await open_session(app)
+    for message in (call("tell_and_wait"), [call("tell_and_wait")]):
+        if isinstance(message, list):
+            session = await open_session(app, "2025-03-26")
+        stopped = start(app, session, message)
+        await stopped.until(b"progress")
+        stopped.task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await stopped.task
+        answer = await resume(app, session, last_id(stopped.body)).answer()
+        assert answer.messages == []

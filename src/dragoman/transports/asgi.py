@@ -107,23 +107,28 @@ class HttpApp:
         if refused is not None:
             await exchange.say(refused)
             return
-        if b"origin" in head.fields:
-            exchange.extra = cors(head)
-        if head.verb == "OPTIONS":
-            await exchange.say(Say(204, headers=preflight(head)))
-            return
-        if self.options.authenticate is not None:
-            refused = await identify(exchange, self.options.authenticate)
-        if refused is None and kind is SessionExchange:
-            refused = await self.seated.arrive(exchange)
-        if refused is not None:
-            await exchange.say(refused)
+        said = await self._at_the_door(exchange)
+        if said is not None:
+            await exchange.say(said)
         elif self.old is not None and self.old.serves(_below_root(scope)):
             await self._serve_old(self.old, exchange, scope=scope, receive=receive)
         elif head.verb == "POST":
             await self._post(exchange, receive)
         else:
             await self._other(exchange)
+
+    async def _at_the_door(self, exchange: Exchange) -> Say | None:
+        """Who sent it, and from which page; what to say where that is all there is to it."""
+        head = exchange.head
+        if b"origin" in head.fields:
+            exchange.extra = cors(head)
+        if head.verb == "OPTIONS":  # a browser asks beforehand, without saying who it asks for
+            return Say(204, headers=preflight(head))
+        if self.options.authenticate is not None:
+            refused = await identify(exchange, self.options.authenticate)
+            if refused is not None:
+                return refused
+        return await self.seated.arrive(exchange) if isinstance(exchange, SessionExchange) else None
 
     def _refused(self, head: Head, scope: Scope) -> Say | None:
         if head.fault is not None:

@@ -136,7 +136,12 @@ class Seated:
         for message in plan.incoming:
             await self.take(seat, message)
         self._sessions.touch(seat)
-        await HttpBatch(self._kernel, seat, exchange=exchange).answer(plan.items)
+        try:
+            await HttpBatch(self._kernel, seat, exchange=exchange).answer(plan.items)
+        except BaseException:
+            if isinstance(exchange, SessionExchange):
+                exchange.abandon()
+            raise
         await self._save(seat)
         self._sessions.touch(seat)
 
