@@ -136,6 +136,7 @@ def test_the_callers_name_wins() -> None:
         ("server.py:name", "no such file"),
         (Path("nowhere.py"), "no such file"),
         ("server.py --flag", "sys.executable"),
+        ("x" * 10_000 + ".py", "no such file"),
         ([1, 2], r"\[0\]"),
         (["a", None], r"\[1\]"),
         (7, "int"),

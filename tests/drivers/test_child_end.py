@@ -462,3 +462,8 @@ async def test_an_environment_that_is_none_and_no_value_shown(env: dict, complai
         await ChildTransport(["true"], env=env).open(print, refuse)
     assert "12345" not in str(caught.value)
     assert "secret" not in str(caught.value)
+
+
+async def test_a_program_whose_name_is_too_long_for_a_file() -> None:
+    error = await failure(["x" * 10_000])
+    assert error.message.endswith("could not be started: File name too long")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -334,3 +335,26 @@ def test_nothing_of_one_connection_is_known_to_a_stateless_request() -> None:
         refused = server.ask(request(1, "tools/call", bare))
         assert refused["error"]["code"] == -32602
         assert "clientCapabilities" in refused["error"]["message"]
+
+
+def test_a_call_that_heeds_no_cancellation_does_not_keep_the_process(tmp_path: Path) -> None:
+    script = tmp_path / "stubborn.py"
+    script.write_text(
+        "import asyncio, os\n"
+        "from dragoman import Server\n"
+        "server = Server('stubborn')\n"
+        "@server.tool\n"
+        "async def stubborn() -> None:\n"
+        "    os.write(2, b'working')\n"
+        "    while True:\n"
+        "        try:\n"
+        "            await asyncio.sleep(60)\n"
+        "        except asyncio.CancelledError:\n"
+        "            pass\n"
+        "server.run()\n"
+    )
+    with ServerProcess(script=script) as server:
+        server.send(call(1, "stubborn"))
+        server.said(b"working")
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(PATIENCE) == 0

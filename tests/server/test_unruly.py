@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from dragoman import Refusal, Server
+from dragoman import Client, ClosedError, Refusal, Server
 from dragoman.model import CallToolResult, TextContent
 from dragoman.transports.connection import ServerConnection
 from tests.drivers.stdio import initialize, request
@@ -183,3 +184,25 @@ async def test_a_batch_is_answered_without_the_calls_of_it_that_are_cancelled(be
             connection.receive(json.dumps([*batch, cancelled]).encode())
         assert json.loads(await frames.get()) == [{"jsonrpc": "2.0", "id": "quick", "result": {}}]
     await connection.cancel()
+
+
+async def test_a_call_that_heeds_no_cancellation_holds_up_no_end() -> None:
+    server = Server("unruly")
+    working, enough = asyncio.Event(), asyncio.Event()
+
+    @server.tool
+    async def stubborn() -> None:
+        working.set()
+        while not enough.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await enough.wait()
+
+    client = Client(server)
+    await client.connect()
+    async with asyncio.timeout(5):
+        call = asyncio.create_task(client.call_tool("stubborn"))
+        await working.wait()
+        await client.close()
+        with pytest.raises(ClosedError):
+            await call
+    enough.set()

@@ -5,6 +5,7 @@ It runs the user's module as an import, and refuses to know how a server is serv
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from importlib.util import module_from_spec, spec_from_file_location
@@ -33,7 +34,7 @@ def split(target: str) -> tuple[Path, str | None]:
     head, colon, name = target.rpartition(":")
     dotted = name.replace(".", "_").isidentifier()
     # A file of that very name comes first, and C:\\server.py has its colon elsewhere.
-    if colon and dotted and head.endswith(".py") and not Path(target).exists():
+    if colon and dotted and head.endswith(".py") and not os.path.exists(target):  # noqa: PTH110  # pathlib raises for a name that is too long
         return Path(head), name
     return Path(target), None
 
@@ -46,8 +47,8 @@ def load(file: Path) -> ModuleType:
         FileError: it raised while it was imported.
     """
     path = file.absolute()
-    if not path.is_file():
-        kind = "a folder, not a file" if path.is_dir() else "no such file"
+    if not os.path.isfile(path):  # noqa: PTH113  # as above
+        kind = "a folder, not a file" if os.path.isdir(path) else "no such file"  # noqa: PTH112  # as above
         raise UsageError(f"{file}: {kind}", hint="dragoman run FILE.py or FILE.py:NAME")
     # Registered under its own name, so that another module of the same program which imports it gets
     # this one and not a second copy; unless that name is taken.

@@ -5,14 +5,16 @@ It reads the target and nothing else: no file is run and nothing is connected to
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
+from dragoman.client.cache import AuthContext
 from dragoman.client.options import ClientOptions
 from dragoman.errors import UsageError
 from dragoman.protocol.call import Kernel
@@ -57,6 +59,7 @@ class Target:
     """Where to connect: `name` for errors, `make` for a new transport each time.
 
     `key` names the server as such, for what is remembered of it; None where nothing should be.
+    `context` is what authorises the requests, for what is kept of the answers.
     `restarts` says whether a second `make` gives a second server. `ours`: it is a program of this
     package, which answers every question: where it ends, a second start would only say the same once more.
     """
@@ -65,6 +68,7 @@ class Target:
     make: Callable[[], Transport]
     key: str | None = None
     restarts: bool = False
+    context: AuthContext = field(default_factory=AuthContext)
     ours: bool = False
 
 
@@ -96,19 +100,25 @@ def _text(text: str, options: ClientOptions) -> Target:
     scheme = _SCHEME.match(text)
     if scheme is not None:
         return _url(text, options)
-    if _BARE_ADDRESS.fullmatch(text) and not Path(text).exists():
+    if _BARE_ADDRESS.fullmatch(text) and not _exists(text):
         raise UsageError(f"target {text!r}: an address without a scheme", hint=f"http://{text}")
     file = _PYTHON_FILE.fullmatch(text)
-    if file is not None and (Path(file["file"]).exists() or not re.search(r"\s", text)):
+    if file is not None and (_exists(file["file"]) or not re.search(r"\s", text)):
         return _python(Path(file["file"]), options, name=file["name"])
     try:
         words = shlex.split(text)
     except ValueError as exc:
-        raise UsageError(f"target {text!r}: read as a command line, but {exc}") from None
+        # Not shown: a command line may hold secrets.
+        raise UsageError(f"target: read as a command line, but {exc}") from None
     if words and words[0].endswith(".py"):
         hint = f"a list: [sys.executable, {', '.join(map(repr, words))}]"
         raise UsageError(f"target {text!r}: a .py file with arguments is no command line", hint=hint)
     return _command(words, options)
+
+
+def _exists(path: str) -> bool:
+    # `os.path` says no where `pathlib` raises, as for a name that is too long.
+    return os.path.exists(path)  # noqa: PTH110  # as just said
 
 
 def _path(path: Path, options: ClientOptions) -> Target:
@@ -119,7 +129,7 @@ def _path(path: Path, options: ClientOptions) -> Target:
 
 def _python(file: Path, options: ClientOptions, *, name: str | None = None) -> Target:
     base = Path(options.cwd) if options.cwd is not None else Path()
-    if not (base / file).is_file():
+    if not os.path.isfile(base / file):  # noqa: PTH113  # as in `_exists`
         raise UsageError(f"target {str(file)!r}: no such file ({(base / file).absolute()})")
     _useless(options, "a program", "headers")
     where = str(file) if name is None else f"{file}:{name}"
@@ -143,7 +153,8 @@ def _child(line: list[str], options: ClientOptions, *, name: str | None) -> Targ
 
     # The directory counts: the same words may be another program in another place.
     key = "\0".join([str(Path(cwd or ".").absolute()), *line])
-    return Target(name or make().name, make, key=key, restarts=True)
+    context = AuthContext(frozenset((env or {}).items()))
+    return Target(name or make().name, make, key=key, restarts=True, context=context)
 
 
 def _url(url: str, options: ClientOptions) -> Target:
@@ -155,7 +166,8 @@ def _url(url: str, options: ClientOptions) -> Target:
 
     # Without user and query: they may be secrets, and do not tell servers apart.
     key = f"{address.scheme}://{address.authority}{address.target.partition('?')[0]}"
-    return Target(make().name, make, key=key, restarts=True)
+    context = AuthContext(url, frozenset((options.headers or {}).items()))
+    return Target(make().name, make, key=key, restarts=True, context=context)
 
 
 def _entry(entry: Mapping[str, Any], options: ClientOptions) -> Target:

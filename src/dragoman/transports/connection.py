@@ -43,6 +43,8 @@ from dragoman.transports.driven import Starter
 
 log = logging.getLogger("dragoman.server")
 
+STUBBORN_SECONDS = 1.0  # that a cancelled call has to end before it is left behind
+
 Send = Callable[[bytes], None]
 
 
@@ -110,6 +112,7 @@ class ServerConnection:
         self._limits = limits
         self._max = max_in_flight
         self.full = False  # no further request should be read for now
+        self.stubborn = 0  # calls that went on when everything was cancelled
         self._on_room = on_room
         self._loop = asyncio.get_running_loop()
         self._thread = get_ident()
@@ -296,7 +299,7 @@ class ServerConnection:
         await self.cancel()
 
     async def cancel(self) -> None:
-        """Stop everything at once; nothing more is sent for it."""
+        """Stop everything at once; nothing more is sent for it. Calls that do not stop are left behind."""
         self._kernel.unlinked(self.link)
         self.link.close("the connection is closed")
         self._starter.close()
@@ -305,7 +308,12 @@ class ServerConnection:
             self._stop(id_, channel)
         tasks = [channel.task for channel in still_open.values() if channel.task is not None]
         if tasks:
-            await asyncio.wait(tasks)
+            _, stubborn = await asyncio.wait(tasks, timeout=STUBBORN_SECONDS)
+            self.stubborn = len(stubborn)
+            if stubborn:
+                log.warning(
+                    "%d calls go on although they were cancelled; they are left behind", len(stubborn)
+                )
         if self._attached:
             self._attached = False
             await self._kernel.detach()

@@ -314,9 +314,10 @@ def _why_not(
     searched = os.pathsep.join(path)
     here = "/" in program
     places = [cwd or "."] if here else path
-    found = next((file for place in places if (file := Path(place, program)).exists()), Path(program))
+    # `os.path` says no where `pathlib` raises, as for a name that is too long.
+    found = next((file for place in places if os.path.exists(file := Path(place, program))), Path(program))  # noqa: PTH110  # as just said
     if exc.errno == errno.ENOENT:
-        if here and found.exists():
+        if here and os.path.exists(found):  # noqa: PTH110  # as above
             return f"the interpreter that the first line of {program!r} names does not exist", None
         if " " in program:
             return f"there is no program {program!r}", "give the program and its arguments as separate words"

@@ -31,8 +31,9 @@ def claim() -> tuple[int, int]:
         reader, writer = _above(_STDIN), _above(_STDOUT)
     except OSError as exc:
         raise _closed("input" if not _is_open(_STDIN) else "output") from exc
+    vacant = not _is_open(_STDERR)
     nothing = os.open(os.devnull, os.O_RDWR)
-    if not _is_open(_STDERR):
+    if vacant:
         # Else the next file to be opened would get what is meant for stderr.
         os.dup2(nothing, _STDERR)
         os.set_inheritable(_STDERR, True)  # `nothing` may be this very number

@@ -33,6 +33,7 @@ CHUNK = 64 * 1024  # what a pipe holds
 HIGH_WATER = 4 * 1024 * 1024  # bytes that wait to be written before reading stops
 HELD = 256 * 1024  # bytes that are written at once, whatever else this turn brings
 DRAIN_SECONDS = 10.0
+MAX_IN_FLIGHT = 1024
 
 
 class Streams(msgspec.Struct, frozen=True):
@@ -308,7 +309,7 @@ async def serve_stdio(
     *,
     streams: Streams | None = None,
     limits: Limits = DEFAULT,
-    max_in_flight: int = 1024,
+    max_in_flight: int = MAX_IN_FLIGHT,
     drain: float = DRAIN_SECONDS,
 ) -> None:
     """Serve the standard streams until the input ends or a signal says stop.
@@ -326,9 +327,15 @@ def run_stdio(kernel: Kernel, *, streams: Streams | None = None) -> None:
     # Before there is a loop: where a standard stream is closed, a descriptor of the loop's takes its number.
     claimed = Streams.claim() if streams is None else streams
     gc.freeze()  # what is loaded stays: the collector need not look at it again, least of all at the end
-    asyncio.run(serve_stdio(kernel, streams=claimed))
-    if THREADS.working:
-        # A tool in a thread cannot be stopped, and must not go on while the interpreter is taken down.
+    asyncio.run(_serve(kernel, claimed))
+
+
+async def _serve(kernel: Kernel, streams: Streams) -> None:
+    session = _Session(kernel, streams, limits=DEFAULT, max_in_flight=MAX_IN_FLIGHT)
+    await session.run(DRAIN_SECONDS)
+    if session.connection.stubborn or THREADS.working:
+        # What is left cannot be stopped: the loop would wait for a coroutine that heeds no cancellation,
+        # and a tool in a thread must not go on while the interpreter is taken down.
         with contextlib.suppress(OSError, ValueError, AttributeError):
             sys.stderr.flush()
         os._exit(0)
