@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         ToolError,
         UsageError,
     )
+    from dragoman.extensions.skills import Skills
     from dragoman.extensions.tasks import Tasks
     from dragoman.model import (
         Annotations,
@@ -80,6 +81,7 @@ _HOMES = {
     "ResourceLink": "dragoman.model",
     "ResourceNotFound": "dragoman.errors",
     "Server": "dragoman.server",
+    "Skills": "dragoman.extensions.skills",
     "SyncClient": "dragoman.client",
     "Tasks": "dragoman.extensions.tasks",
     "TextContent": "dragoman.model",
@@ -119,6 +121,7 @@ __all__ = [
     "ResourceLink",
     "ResourceNotFound",
     "Server",
+    "Skills",
     "SyncClient",
     "Tasks",
     "TextContent",
