@@ -1,0 +1,295 @@
+"""One server of a group: how it fares, what it lists, and a task that brings it back when it is lost.
+
+It knows nothing of the others and of the names under which its tools are shown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias
+
+from msgspec import UNSET
+
+from dragoman.client.changes import Kind
+from dragoman.client.client import Client
+from dragoman.client.options import ClientKeywords
+from dragoman.client.servers import Unusable
+from dragoman.client.target import TargetLike
+from dragoman.errors import ClosedError, ConnectError, LocalError, RemoteError, UsageError
+from dragoman.model import Tool
+from dragoman.schema.shapes import is_object
+
+log = logging.getLogger("dragoman.client")
+
+State: TypeAlias = Literal["new", "starting", "connected", "waiting", "failed", "closed"]
+
+_LOOK: Final = 1.0  # seconds between looks at whether a program still runs
+_PING: Final = 5.0  # seconds in which a server under suspicion has to show that it lives
+_STEADY: Final = 30.0  # seconds of connection after which earlier failures are forgotten
+_NOTICES: Final[dict[str, Kind]] = {
+    "notifications/tools/list_changed": "tools",
+    "notifications/prompts/list_changed": "prompts",
+    "notifications/resources/list_changed": "resources",
+    "notifications/resources/updated": "resource",
+}
+
+# Called with what changed, and the URI of a resource.
+OnChange: TypeAlias = Callable[[Kind, str | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """When a lost server is tried again: after `first` seconds, then twice as long each time up to `most`.
+
+    Each wait is cut by a random part of up to a half, so that many clients do not come back at once.
+    """
+
+    first: float = 0.5
+    most: float = 60.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.first <= self.most:
+            raise UsageError(
+                f"Retry: expected 0 < first <= most; received first={self.first!r}, most={self.most!r}"
+            )
+
+    def delay(self, failures: int) -> float:
+        """Seconds to wait after this many failures in a row."""
+        whole = min(self.most, self.first * 2.0 ** min(failures - 1, 60))
+        return whole * random.uniform(0.5, 1.0)  # noqa: S311  # not a secret
+
+
+class Member:
+    """One server of a group, and how it fares.
+
+    `state`: `"new"`; `"starting"`; `"connected"`; `"waiting"` (it failed, and is tried again at the loop
+    time `retry_at`); `"failed"` (it is not tried again); `"closed"`. `why` says in a line what is wrong,
+    `error` is the exception behind it. `failures` counts those in a row. `client` is there while it is
+    connected.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        target: TargetLike | Unusable,
+        options: ClientKeywords,
+        retry: Retry | None,
+        on_change: OnChange,
+    ) -> None:
+        self.name = name
+        self.state: State = "new"
+        self.why = ""
+        self.error: LocalError | RemoteError | None = None
+        self.failures = 0
+        self.retry_at: float | None = None
+        self.client: Client | None = None
+        self.tools: dict[str, Tool] = {}
+        self.settled = asyncio.Event()  # no attempt is under way
+        self._target = target
+        self._options: ClientKeywords = {"name": name, **options, "notification_handler": self._notified}
+        self._retry = retry
+        self._on_change = on_change
+        self._said = options.get("notification_handler")
+        self._running: asyncio.Task[None] | None = None
+        self._refreshing: asyncio.Task[None] | None = None
+        self._dirty = False
+        self._suspected = asyncio.Event()
+        self._again = asyncio.Event()
+
+    def __repr__(self) -> str:
+        return f"<Member {self.name!r}, {self.state}{f': {self.why}' if self.why else ''}>"
+
+    # Life --------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin to connect, and keep it connected from now on."""
+        if self._running is None and self.state != "closed":
+            self.state = "starting"
+            self._running = asyncio.get_running_loop().create_task(self._run())
+
+    async def close(self) -> None:
+        """End the connection, and the process if there is one, for good. Any number of times."""
+        running, self._running = self._running, None
+        refreshing, self._refreshing = self._refreshing, None
+        tasks = [task for task in (running, refreshing) if task is not None and not task.done()]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        client, self.client = self.client, None
+        if client is not None:
+            await client.close()
+        if self.state != "closed":
+            self._become("closed", "it was closed")
+
+    def hurry(self) -> None:
+        """Try again now, if it waits for its next attempt."""
+        self._again.set()
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            self._again.clear()
+            self._become("starting", self.why)
+            await self._attempt()
+            if self.client is not None:
+                since = loop.time()
+                await self._until_lost(self.client)
+                if loop.time() - since > _STEADY:
+                    self.failures = 0
+            self.failures += 1
+            if self._retry is None or isinstance(self.error, UsageError):
+                self._become("failed", self.why)
+                return
+            delay = self._retry.delay(self.failures)
+            self.retry_at = loop.time() + delay
+            self._become("waiting", self.why)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._again.wait(), delay)
+            self.retry_at = None
+
+    async def _attempt(self) -> None:
+        if isinstance(self._target, Unusable):
+            self._blame(UsageError(self._target.why, server=self.name, stage="connect"))
+            return
+        client: Client | None = None
+        try:
+            client = Client(self._target, **self._options)
+            await client.connect()
+            self.client = client
+            await self._list(client)
+        except (LocalError, RemoteError) as exc:
+            self.client = None
+            self._blame(exc)
+            if client is not None:
+                await client.close()
+        except BaseException as exc:
+            self.client = None
+            if client is not None:
+                await client.close()
+            if not isinstance(exc, Exception):
+                raise
+            log.exception("connecting to server %r broke", self.name)
+            self._blame(LocalError(f"{type(exc).__name__}: {exc}", server=self.name, stage="connect"))
+        else:
+            self.error = None
+            self._become("connected", "")
+
+    def _blame(self, exc: LocalError | RemoteError) -> None:
+        said = exc.message if isinstance(exc, LocalError) else str(exc)
+        if exc is not self.error and said != self.why:
+            log.warning("server %r is not available: %s", self.name, exc)
+        self.error, self.why = exc, said
+
+    def _become(self, state: State, why: str) -> None:
+        changed = state != self.state
+        self.state, self.why = state, why
+        if state == "starting":
+            self.settled.clear()
+        else:
+            self.settled.set()
+        if changed and state != "starting":
+            self._on_change("state", None)
+
+    async def _until_lost(self, client: Client) -> None:
+        """Return when the connection is gone, with the client closed."""
+        while True:
+            self._suspected.clear()
+            try:
+                await asyncio.wait_for(self._suspected.wait(), _LOOK)
+            except TimeoutError:
+                # A look at what is known here anyway: nothing is sent.
+                if client.facts().get("running", True):
+                    continue
+            error = await self._lifeless(client)
+            if error is not None:
+                self._blame(error)
+                self.client = None
+                await client.close()
+                return
+
+    async def _lifeless(self, client: Client) -> LocalError | None:
+        """Why the server must be taken for dead; None if it answers, as one may that was brought back."""
+        limit = asyncio.timeout(_PING)
+        try:
+            async with limit:
+                await client.ping()
+        except LocalError as exc:
+            return exc
+        except TimeoutError:
+            return ClosedError(f"no sign of life within {_PING:g} s", server=self.name, stage="call")
+        except RemoteError:
+            return None  # an answer is a sign of life
+        return None
+
+    def suspect(self) -> None:
+        """A call found the connection broken: see whether the server is still there."""
+        self._suspected.set()
+
+    # What it says ------------------------------------------------------------------------------------
+
+    def _notified(self, method: str, params: Any) -> Any:
+        kind = _NOTICES.get(method)
+        if kind == "tools":
+            self._dirty = True
+            if self._refreshing is None or self._refreshing.done():
+                self._refreshing = asyncio.get_running_loop().create_task(self._refresh_all())
+        elif kind is not None:
+            uri = params.get("uri") if is_object(params) else None
+            self._on_change(kind, uri if isinstance(uri, str) else None)
+        return None if self._said is None else self._said(method, params)
+
+    async def _refresh_all(self) -> None:
+        """Read the list of tools again, until no notice came while it was read."""
+        while self._dirty:
+            self._dirty = False
+            await self.refresh()
+
+    # Tools -------------------------------------------------------------------------------------------
+
+    async def refresh(self, *, anew: bool = False) -> None:
+        """List the tools again where the server's word that the list is fresh has run out; never raises."""
+        client = self.client
+        if client is None:
+            return
+        try:
+            await self._list(client, anew=anew)
+        except (LocalError, RemoteError) as exc:
+            # The tools it had stay known: a call of one then says what is the matter.
+            log.warning("the tools of server %r could not be read again: %s", self.name, exc)
+            if isinstance(exc, ClosedError | ConnectError):
+                self.suspect()
+
+    async def _list(self, client: Client, *, anew: bool = False) -> None:
+        if client.capabilities.tools is UNSET:
+            tools: dict[str, Tool] = {}
+        else:
+            tools = {tool.name: tool for tool in await client.list_tools(refresh=anew)}
+        if tools != self.tools:
+            self.tools = tools
+            self._on_change("tools", None)
+
+    async def ready(self) -> Client:
+        """The client, after an attempt that is under way.
+
+        Raises:
+            ConnectError: it is not connected; says why, and when it is tried again.
+            ClosedError: it was closed.
+        """
+        if self.state == "starting":
+            await self.settled.wait()
+        if self.client is not None:
+            return self.client
+        if self.state in ("closed", "new"):
+            raise ClosedError(self.why or "it was not connected", server=self.name, stage="call")
+        hint = None
+        if self.retry_at is not None:
+            left = max(0.0, self.retry_at - asyncio.get_running_loop().time())
+            hint = f"it is tried again in {left:.1f} s"
+        raise ConnectError(f"not connected: {self.why}", server=self.name, stage="call", hint=hint)

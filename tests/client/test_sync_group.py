@@ -1,0 +1,89 @@
+"""`SyncClientGroup`: a group without an event loop in sight."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from dragoman import Server
+from dragoman.client.sync_group import SyncClientGroup
+from dragoman.errors import ClosedError, UsageError
+
+
+def adding(name: str) -> Server:
+    server = Server(name, version="1")
+
+    @server.tool
+    async def add(a: int, b: int) -> int:
+        return a + b
+
+    return server
+
+
+def test_verbs_without_await():
+    with SyncClientGroup({"a": adding("a"), "b": adding("b")}) as group:
+        assert [tool.name for tool in group.list_tools()] == ["mcp__a__add", "mcp__b__add"]
+        assert group.call_tool("mcp__b__add", {"a": 1, "b": 2}).text == "3"
+        assert group.names.find("mcp__a__add").server == "a"
+        assert group.request("a", "tools/list")["tools"][0]["name"] == "add"
+        group.add("c", adding("c"))
+        group.remove("a")
+        assert list(group.servers) == ["b", "c"]
+
+
+def test_several_threads():
+    with SyncClientGroup({"a": adding("a"), "b": adding("b")}) as group:
+        sums: list[str] = []
+
+        def work(number: int) -> None:
+            name = f"mcp__{'ab'[number % 2]}__add"
+            sums.extend(group.call_tool(name, {"a": number, "b": n}).text for n in range(20))
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(map(int, sums)) == sorted(a + b for a in range(4) for b in range(20))
+
+
+def test_changes_end_with_the_group():
+    group = SyncClientGroup({"a": adding("a")}).connect()
+    changes = group.changes()
+    group.add("b", adding("b"))
+    assert {next(changes).kind, next(changes).kind} == {"tools", "state"}
+    group.close()
+    with pytest.raises((StopIteration, ClosedError)):
+        while True:
+            next(changes)
+
+
+def test_order_of_calls():
+    group = SyncClientGroup({"a": adding("a")})
+    with pytest.raises(UsageError, match="not connected yet"):
+        group.list_tools()
+    group.close()
+    group.close()
+    with pytest.raises(ClosedError):
+        group.connect()
+
+
+def test_not_from_its_own_handlers():
+    said: list[str] = []
+
+    def handler(method, params):
+        try:
+            group.list_tools()
+        except UsageError as exc:
+            said.append(exc.message)
+
+    server = adding("a")
+    with SyncClientGroup({"a": server}, protocol="2025-11-25", notification_handler=handler) as group:
+
+        @server.tool
+        async def more() -> str:
+            return ""
+
+        group.list_tools()
+    assert said == ["a SyncClientGroup cannot be called from its own handlers: they run in its event loop"]
