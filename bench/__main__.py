@@ -40,15 +40,18 @@ def main() -> int:
     rounds = options.rounds or (3 if options.quick else 7)
     seconds = options.seconds or (0.4 if options.quick else 1.0)
     run = Run(entrants, rounds, seconds, options.quick)
+    highest = 0.0
     for name in options.experiments or EXPERIMENTS:
         start = time.monotonic()
         EXPERIMENTS[name](run)
         load = os.getloadavg()[0]
+        highest = max(highest, load)
         print(f"{name}: {time.monotonic() - start:.0f} s, load {load:.1f}", file=sys.stderr, flush=True)
     kept = ROOT / "build" / "bench.json"
     kept.parent.mkdir(exist_ok=True)
     kept.write_text(json.dumps({"when": time.strftime("%F %T"), "samples": run.samples}, indent=1))
     how = "`make bench`" if not options.quick else '`make bench BENCH_ARGS="--quick"`'
+    how += f", load average up to {highest:.1f}"
     text = report.section(run.samples, entrants, failures=run.failures, how=how)
     print(text)
     if not options.experiments and not options.only:

@@ -15,6 +15,7 @@ MAX_BYTES: Final = 64 * 1024 * 1024
 MAX_HEADER: Final = 16 * 1024
 
 _HEAD: Final = 1024
+_LARGE: Final = 1024 * 1024
 
 
 class TooLong(msgspec.Struct, frozen=True, gc=False):
@@ -69,7 +70,7 @@ class Lines:
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
         self._max = max_bytes
-        self._parts: list[bytes] = []
+        self._parts: list[bytes | bytearray] = []
         self._size = 0
         self._skipping = False
 
@@ -105,13 +106,20 @@ class Lines:
         return frames
 
     def _keep(self, rest: bytes) -> list[bytes | TooLong]:
-        self._parts.append(rest)
+        parts = self._parts
         self._size += len(rest)
+        if self._size <= _LARGE:
+            parts.append(rest)
+        elif parts and type(parts[-1]) is bytearray:
+            parts[-1] += rest
+        else:
+            # Many small pieces would leave a hole in memory as large as the line when they are let go.
+            parts[:] = [bytearray(b"".join(parts)) + rest]
         # One byte more may still be the CR of a line end.
         if self._size <= self._max + 1:
             return []
-        fault = TooLong(self._size, b"".join(self._parts)[:_HEAD])
-        self._parts.clear()
+        fault = TooLong(self._size, b"".join(parts)[:_HEAD])
+        parts.clear()
         self._size = 0
         self._skipping = True
         return [fault]

@@ -69,6 +69,7 @@ class Output:
         self._on_lost = on_lost
         self._closed: asyncio.Future[None] = self._loop.create_future()
         self.congested = False  # more waits to be written than should
+        self._later: deque[bytes | memoryview] = deque()  # until it does not
         self.lost = False
 
     async def open(self) -> None:
@@ -96,20 +97,28 @@ class Output:
         self._size = 0
         if self.lost:
             return
-        if len(parts[-1]) > HELD:
-            self._write_large(parts)
-            return
+        large = parts.pop() if len(parts[-1]) > HELD else b""
         parts.append(b"")
-        self._write(b"\n".join(parts)) if self._pipe is None else self._pipe.write(b"\n".join(parts))
+        self._write(b"\n".join(parts))
+        if large:
+            self._write_large(large)
 
-    def _write_large(self, parts: list[bytes]) -> None:
-        # Not joined with the rest: that would be one more copy of what is large.
-        large = parts.pop()
-        parts.append(b"")
-        for data in (b"\n".join(parts), large, b"\n"):
-            self._write(data) if self._pipe is None else self._pipe.write(data)
+    def _write_large(self, data: bytes) -> None:
+        # Neither joined with the rest nor given to the pipe as a whole: each would be one more copy.
+        view = memoryview(data)
+        for start in range(0, len(view), HIGH_WATER):
+            self._write(view[start : start + HIGH_WATER])
+        self._write(b"\n")
 
-    def _write(self, data: bytes) -> None:
+    def _write(self, data: bytes | memoryview) -> None:
+        if self._pipe is None:
+            self._write_file(data)
+        elif self.congested:
+            self._later.append(data)
+        else:
+            self._pipe.write(data)
+
+    def _write_file(self, data: bytes | memoryview) -> None:
         left = memoryview(data)
         try:
             while left:
@@ -124,12 +133,16 @@ class Output:
     def resume(self) -> None:
         """The buffer has room again."""
         self.congested = False
-        self._on_drained()
+        while self._later and not self.congested:
+            self._write(self._later.popleft())
+        if not self.congested:
+            self._on_drained()
 
     def gone(self) -> None:
         """Nobody reads any more."""
         self.lost = True
         self.congested = False
+        self._later.clear()
         if not self._closed.done():
             self._closed.set_result(None)
         self._on_lost()
@@ -138,6 +151,8 @@ class Output:
         """Write what is left, for at most `timeout` seconds."""
         self.flush()
         if self._pipe is not None and not self.lost:
+            while self._later:
+                self._pipe.write(self._later.popleft())
             self._pipe.close()
             await asyncio.wait([self._closed], timeout=timeout)
             if not self._closed.done():
