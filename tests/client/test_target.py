@@ -198,3 +198,13 @@ def test_options_that_do_not_exist_are_refused_by_name() -> None:
 def test_a_revision_that_is_not_spoken_is_refused_by_name() -> None:
     with pytest.raises(UsageError, match=r"2026-07-28.*'1999-01-01'"):
         ClientOptions(protocol="1999-01-01")
+
+
+def test_what_may_be_secret_is_in_no_description() -> None:
+    options = ClientOptions(env={"TOKEN": "hush"}, headers={"Authorization": "hush"})
+    assert "hush" not in repr(options)
+    assert "hush" not in repr(meant(["program", "--token", "hush"]))
+    for line in ("server.py --token hush", "server --token 'hush"):
+        with pytest.raises(UsageError) as caught:
+            meant(line)
+        assert "hush" not in str(caught.value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dragoman.errors import UsageError
-from dragoman.transports.http_base import HttpOptions, parse_address
+from dragoman.transports.http_base import HttpOptions, parse_address, shown_url
 from dragoman.transports.http_client import HttpTransport
 from dragoman.transports.http_proxy import choose_proxy, excluded
 
@@ -126,3 +126,20 @@ def test_proxies_of_other_kinds_are_refused():
 )
 def test_hosts_that_no_proxy_names(url, no_proxy, out):
     assert excluded(parse_address(url), no_proxy) is out
+
+
+def test_a_token_in_the_path_is_a_secret() -> None:
+    address = parse_address("https://example.com/api/s/Zm9vYmFy0123456789/mcp")
+    assert address.shown == "https://example.com/api/s/.../mcp"
+    assert address.target == "/api/s/Zm9vYmFy0123456789/mcp"
+    assert "Zm9vYmFy0123456789" in address.secrets
+    assert shown_url("https://example.com/Zm9vYmFy0123456789") == "https://example.com/..."
+    plain = "https://example.com/organisations/streamable-http/v2/2025-11-25/mcp"
+    assert parse_address(plain).shown == plain
+
+
+@pytest.mark.parametrize("url", ["https://user:pass/word@example.com/", "https://user:password@ho\u2100st/"])
+def test_a_url_that_cannot_be_read_is_not_repeated(url: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_address(url)
+    assert "pass" not in str(caught.value)

@@ -66,7 +66,7 @@ class Target:
 
     name: str
     make: Callable[[], Transport]
-    key: str | None = None
+    key: str | None = field(default=None, repr=False)  # holds arguments, which may be secrets
     restarts: bool = False
     context: AuthContext = field(default_factory=AuthContext)
     ours: bool = False
@@ -111,8 +111,9 @@ def _text(text: str, options: ClientOptions) -> Target:
         # Not shown: a command line may hold secrets.
         raise UsageError(f"target: read as a command line, but {exc}") from None
     if words and words[0].endswith(".py"):
-        hint = f"a list: [sys.executable, {', '.join(map(repr, words))}]"
-        raise UsageError(f"target {text!r}: a .py file with arguments is no command line", hint=hint)
+        # The arguments are not shown: they may be secrets.
+        hint = f"a list: [sys.executable, {words[0]!r}, ...]"
+        raise UsageError(f"target {words[0]!r}: a .py file with arguments is no command line", hint=hint)
     return _command(words, options)
 
 

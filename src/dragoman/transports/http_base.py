@@ -22,6 +22,10 @@ _LOOPBACK_NAMES: Final = ("localhost", "::1")
 _TARGET_SAFE: Final = "!#$%&'()*+,/:;=?@[]~"
 
 
+_TOKEN_MIN: Final = 16
+_TOKEN_DIGITS: Final = 2
+
+
 class Address(msgspec.Struct, frozen=True):
     """One URL, taken apart once. `shown` is the URL as errors and logs may show it."""
 
@@ -55,11 +59,14 @@ def parse_address(url: str) -> Address:
     Raises:
         UsageError: it is no http or https URL with a host; the message does not repeat secrets.
     """
+    # What was received is not repeated: with a password that has a slash in it, it is taken for the port.
+    fault = "the host cannot be read"
     try:
         parts = urlsplit(url)
+        fault = "the port is no number from 0 to 65535"
         port = parts.port
-    except ValueError as exc:
-        raise UsageError(f"URL: {exc}", hint="a URL such as https://example.com/mcp") from None
+    except ValueError:
+        raise UsageError(f"URL: {fault}", hint="a URL such as https://example.com/mcp") from None
     scheme = parts.scheme.lower()
     if scheme not in DEFAULT_PORTS:
         raise UsageError(f"URL: expected http or https, received the scheme {scheme!r}")
@@ -75,9 +82,9 @@ def parse_address(url: str) -> Address:
         port or DEFAULT_PORTS[scheme],
         authority,
         f"{path}?{quote(parts.query, safe=_TARGET_SAFE)}" if parts.query else path,
-        f"{scheme}://{authority}{path}{_shown_query(parts.query)}",
+        f"{scheme}://{authority}{_shown_path(path)}{_shown_query(parts.query)}",
         basic(user, password) if "@" in parts.netloc else None,
-        (*_values(parts.query), *([password] if password else [])),
+        (*_values(parts.query), *filter(_is_token, path.split("/")), *([password] if password else [])),
     )
 
 
@@ -100,7 +107,9 @@ def basic(user: str, password: str) -> str:
 
 
 def shown_url(url: str) -> str:
-    """A URL that came from elsewhere, without user information, values of its query, and fragment."""
+    """A URL that came from elsewhere, without user information, tokens in its path, values of its query,
+    and fragment.
+    """
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -108,7 +117,19 @@ def shown_url(url: str) -> str:
     authority = parts.netloc.rpartition("@")[2]
     start = f"{parts.scheme}:" if parts.scheme else ""
     middle = f"//{authority}" if authority else ""
-    return start + middle + parts.path + _shown_query(parts.query)
+    return start + middle + _shown_path(parts.path) + _shown_query(parts.query)
+
+
+def _shown_path(path: str) -> str:
+    # Some services give each customer an address of their own, and whoever knows it is let in.
+    return "/".join("..." if _is_token(segment) else segment for segment in path.split("/"))
+
+
+def _is_token(segment: str) -> bool:
+    """Whether a part of a path looks like nothing a person made up: long, with digits among letters."""
+    letters = sum(char.isalpha() for char in segment)
+    digits = sum(char.isdigit() for char in segment)
+    return len(segment) >= _TOKEN_MIN and letters >= 1 and digits >= _TOKEN_DIGITS
 
 
 def _shown_query(query: str) -> str:
