@@ -122,12 +122,38 @@ async def test_a_list_is_read_again_when_it_is_not_fresh(lifetimes: Any, request
     assert len(transport.of("tools/list")) == requests
 
 
-async def test_a_list_is_as_fresh_as_its_stalest_page() -> None:
-    first, second = page("a", nextCursor="x", ttlMs=3_600_000), page("b", ttlMs=0)
-    transport = Scripted(stateless(pages(first, second, first, second)))
+async def test_each_page_is_fresh_for_as_long_as_it_says_itself() -> None:
+    # 2026-07-28, Caching, "Interaction with Pagination"
+    async def calls(transport: Scripted, heard: Heard) -> Any:
+        if "cursor" in heard.params:
+            return page("b", ttlMs=0)
+        return page("a", nextCursor="x", ttlMs=3_600_000)
+
+    transport = Scripted(stateless(calls))
     async with Client(transport) as client:
         assert await names(client) == await names(client) == ["a", "b"]
-    assert len(transport.of("tools/list")) == 4
+    asked = [heard.params.get("cursor") for heard in transport.of("tools/list")]
+    assert asked == [None, "x", "x"]
+
+
+async def test_a_cursor_that_became_invalid_starts_the_list_anew() -> None:
+    valid = ["x"]
+
+    async def calls(transport: Scripted, heard: Heard) -> Any:
+        cursor = heard.params.get("cursor")
+        if cursor is None:
+            return page("a", nextCursor=valid[0], ttlMs=3_600_000)
+        if cursor != valid[0]:
+            raise Fail(-32602, "Invalid cursor")
+        return page("b")
+
+    transport = Scripted(stateless(calls))
+    async with Client(transport) as client:
+        assert await names(client) == ["a", "b"]
+        valid[0] = "y"
+        assert await names(client) == ["a", "b"]
+    asked = [heard.params.get("cursor") for heard in transport.of("tools/list")]
+    assert asked == [None, "x", "x", None, "y"]
 
 
 async def test_refresh_reads_anew_in_any_case() -> None:

@@ -71,9 +71,7 @@ class Connection:
         # Called when a server that has forgotten everything is spoken with anew: a new session or process.
         self.on_renewed: Callable[[], Awaitable[None]] | None = None
         self._options = options
-        self._log_level: LoggingLevel | UnsetType = (
-            UNSET if options.log_handler is None else options.log_level
-        )
+        self.log_level: LoggingLevel | UnsetType = UNSET if options.log_handler is None else options.log_level
         self._inputs = inputs
         self._loop = asyncio.get_running_loop()
         self._last = 0
@@ -124,7 +122,7 @@ class Connection:
 
     def set_log_level(self, level: LoggingLevel) -> None:
         """Ask for log entries from `level` up with each request, where each one says it for itself."""
-        self._log_level = level
+        self.log_level = level
         if self.revision is not None and not self.revision.handshake:
             self._base = self.stateless_meta(self.revision)[:-1] + b","
 
@@ -135,7 +133,7 @@ class Connection:
             protocol_version=revision.version,
             client_info=options.client_info,
             client_capabilities=self._inputs.capabilities(),
-            log_level=self._log_level,
+            log_level=self.log_level,
         )
         return _encode(meta)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self, TypeAlias, TypedDict
 
+from dragoman.client.cache import STALE_IF_ERROR, Cache, CacheLike
 from dragoman.errors import UsageError
 from dragoman.model import (
     CreateMessageParams,
@@ -34,9 +35,9 @@ NotificationHandler: TypeAlias = Callable[[str, Any], Awaitable[None] | None]
 # A mapping is the accepted form's values, None declines.
 Elicited: TypeAlias = ElicitResult | Mapping[str, Any] | None
 ElicitationHandler: TypeAlias = Callable[[ElicitParams], Awaitable[Elicited] | Elicited]
-SamplingHandler: TypeAlias = Callable[
-    [CreateMessageParams], Awaitable[CreateMessageResult] | CreateMessageResult
-]
+# A text is what the model answered, None rejects the request.
+Sampled: TypeAlias = CreateMessageResult | str | None
+SamplingHandler: TypeAlias = Callable[[CreateMessageParams], Awaitable[Sampled] | Sampled]
 RootLike: TypeAlias = Root | Path | str
 RootsHandler: TypeAlias = Callable[[], Awaitable[Sequence[RootLike]] | Sequence[RootLike]]
 
@@ -62,7 +63,8 @@ class ClientKeywords(TypedDict, total=False):
     elicitation_modes: Sequence[str]
     sampling_handler: SamplingHandler | None
     roots: Sequence[RootLike] | RootsHandler | None
-    cache: bool
+    cache: CacheLike
+    max_rounds: int
     tasks: bool
     tap: Tap | None
 
@@ -83,7 +85,9 @@ class ClientOptions:
     `log_handler` servers are asked for entries from `log_level` up.
     `elicitation_handler`, `sampling_handler`, `roots`: answer what servers ask, in either way they ask;
     what is not given is not offered to them. `elicitation_modes` are those the handler can deal with.
-    `cache`: whether lists are used for as long as the server says they are fresh.
+    `cache`: whether lists and resources are used for as long as the server says they are fresh; with
+    `"stale-if-error"` longer, where reading them anew fails; a `Cache` is shared by all that are given it.
+    `max_rounds`: how many times one request may ask for input before it is given up.
     `tasks`: a call may become a task at the server (the extension `io.modelcontextprotocol/tasks`); the
     client looks after it, and the call has its result in the end all the same.
     `tap`: called with `"out"` or `"in"` and the bytes of every frame, as it crosses the wire.
@@ -96,9 +100,9 @@ class ClientOptions:
     timeout: float | None = 600.0
     probe_timeout: float = PROBE_TIMEOUT
     client_info: Implementation = THIS_CLIENT
-    env: Mapping[str, str] | None = None
+    env: Mapping[str, str] | None = field(default=None, repr=False)  # a secret, like as not
     cwd: str | Path | None = None
-    headers: Mapping[str, str] | None = None
+    headers: Mapping[str, str] | None = field(default=None, repr=False)  # so are these
     progress_handler: ProgressHandler | None = None
     log_handler: LogHandler | None = None
     log_level: LoggingLevel = "info"
@@ -107,7 +111,8 @@ class ClientOptions:
     elicitation_modes: Sequence[str] = ("form",)
     sampling_handler: SamplingHandler | None = None
     roots: Sequence[RootLike] | RootsHandler | None = None
-    cache: bool = True
+    cache: CacheLike = True
+    max_rounds: int = 32
     tasks: bool = False
     tap: Tap | None = None
 
@@ -121,6 +126,13 @@ class ClientOptions:
                 raise UsageError(
                     f"{name}: expected seconds above 0, or None for no limit; received {value!r}"
                 )
+
+        if self.max_rounds < 1:
+            raise UsageError(f"max_rounds: expected a number from 1 up; received {self.max_rounds!r}")
+        if not isinstance(self.cache, bool | Cache) and self.cache != STALE_IF_ERROR:
+            raise UsageError(
+                f"cache: expected True, False, {STALE_IF_ERROR!r} or a Cache; received {self.cache!r}"
+            )
 
     @classmethod
     def of(cls, keywords: ClientKeywords) -> Self:
