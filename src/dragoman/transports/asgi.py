@@ -101,13 +101,9 @@ class HttpApp:
             await self._no_http(scope, receive, send)
             return
         head = read_head(scope["method"], scope["headers"], limit=self.options.max_header)
-        refused = self._refused(head, scope)
         kind = SessionExchange if SESSION in head.fields else Exchange
         exchange = kind(head, scope=scope, receive=receive, send=send, home=self)
-        if refused is not None:
-            await exchange.say(refused)
-            return
-        said = await self._at_the_door(exchange)
+        said = self._refused(head, scope) or await self._at_the_door(exchange)
         if said is not None:
             await exchange.say(said)
         elif self.old is not None and self.old.serves(_below_root(scope)):

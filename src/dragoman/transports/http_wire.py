@@ -249,7 +249,7 @@ class Connection(asyncio.Protocol):
         if hasattr(transport, "max_size"):
             # asyncio asks for four times as much, which the allocator takes from the system and gives
             # back with each answer: a quarter of the time of a call.
-            transport.max_size = _CHUNK
+            transport.max_size = _CHUNK  # pyright: ignore[reportAttributeAccessIssue]  # asyncio's own
         sock: socket.socket | None = transport.get_extra_info("socket")
         if sock is not None and sock.family in (socket.AF_INET, socket.AF_INET6):
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

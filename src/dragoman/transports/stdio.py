@@ -232,7 +232,7 @@ class _Session(asyncio.Protocol):
         if hasattr(transport, "max_size"):
             # asyncio asks for four times as much, which the allocator takes from the system and gives
             # back with each call: a third of the time of one.
-            transport.max_size = CHUNK
+            transport.max_size = CHUNK  # pyright: ignore[reportAttributeAccessIssue]  # asyncio's own
 
     def data_received(self, data: bytes) -> None:
         """Take bytes as they came; what is answered at once leaves in one write."""
