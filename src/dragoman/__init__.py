@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from msgspec import Meta
 
     from dragoman.client import Client, SyncClient
+    from dragoman.client.group import ClientGroup
+    from dragoman.client.sync_group import SyncClientGroup
     from dragoman.errors import (
         ClosedError,
         ConnectError,
@@ -57,6 +59,7 @@ _HOMES = {
     "AudioContent": "dragoman.model",
     "CallToolResult": "dragoman.model",
     "Client": "dragoman.client",
+    "ClientGroup": "dragoman.client.group",
     "ClosedError": "dragoman.errors",
     "ConnectError": "dragoman.errors",
     "Context": "dragoman.server",
@@ -83,6 +86,7 @@ _HOMES = {
     "Server": "dragoman.server",
     "Skills": "dragoman.extensions.skills",
     "SyncClient": "dragoman.client",
+    "SyncClientGroup": "dragoman.client.sync_group",
     "Tasks": "dragoman.extensions.tasks",
     "TextContent": "dragoman.model",
     "Tool": "dragoman.model",
@@ -97,6 +101,7 @@ __all__ = [
     "AudioContent",
     "CallToolResult",
     "Client",
+    "ClientGroup",
     "ClosedError",
     "ConnectError",
     "Context",
@@ -123,6 +128,7 @@ __all__ = [
     "Server",
     "Skills",
     "SyncClient",
+    "SyncClientGroup",
     "Tasks",
     "TextContent",
     "Tool",

@@ -10,13 +10,12 @@ import asyncio
 import os
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from difflib import get_close_matches
-from functools import partial
 from types import MappingProxyType, TracebackType
 from typing import Any, Final, Self, TypeAlias, Unpack
 
 from msgspec.structs import replace
 
-from dragoman.client.changes import Change, Changes, Kind
+from dragoman.client.changes import Change, Changes
 from dragoman.client.client import Client
 from dragoman.client.member import Member, Retry
 from dragoman.client.options import ClientKeywords, ClientOptions, ProgressHandler
@@ -86,7 +85,7 @@ class ClientGroup:
         options: ClientKeywords = {**self._options, **self._own(name)}
         ClientOptions.of(options)
         member = self._members[name] = Member(
-            name, target=target, options=options, retry=self._retry, on_change=partial(self._changed, name)
+            name, target=target, options=options, retry=self._retry, on_change=self._changed
         )
         return member
 
@@ -231,11 +230,11 @@ class ClientGroup:
             self._streams.add(stream)
         return stream
 
-    def _changed(self, server: str, kind: Kind, uri: str | None) -> None:
-        if kind == "tools" and self._named:
+    def _changed(self, change: Change) -> None:
+        if change.kind == "tools" and self._named:
             self._name_all()
         for stream in list(self._streams):
-            stream.put(Change(server, kind, uri))
+            stream.put(change)
 
     def _name_all(self) -> None:
         members = self._members.items()

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import UNSET
 
-from dragoman.client.changes import Kind
+from dragoman.client.changes import Change, Kind
 from dragoman.client.client import Client
 from dragoman.client.options import ClientKeywords
 from dragoman.client.servers import Unusable
@@ -37,9 +37,6 @@ _NOTICES: Final[dict[str, Kind]] = {
     "notifications/resources/list_changed": "resources",
     "notifications/resources/updated": "resource",
 }
-
-# Called with what changed, and the URI of a resource.
-OnChange: TypeAlias = Callable[[Kind, str | None], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +77,7 @@ class Member:
         target: TargetLike | Unusable,
         options: ClientKeywords,
         retry: Retry | None,
-        on_change: OnChange,
+        on_change: Callable[[Change], None],
     ) -> None:
         self.name = name
         self.state: State = "new"
@@ -195,7 +192,7 @@ class Member:
         else:
             self.settled.set()
         if changed and state != "starting":
-            self._on_change("state", None)
+            self._on_change(Change(self.name, "state"))
 
     async def _until_lost(self, client: Client) -> None:
         """Return when the connection is gone, with the client closed."""
@@ -242,7 +239,7 @@ class Member:
                 self._refreshing = asyncio.get_running_loop().create_task(self._refresh_all())
         elif kind is not None:
             uri = params.get("uri") if is_object(params) else None
-            self._on_change(kind, uri if isinstance(uri, str) else None)
+            self._on_change(Change(self.name, kind, uri if isinstance(uri, str) else None))
         return None if self._said is None else self._said(method, params)
 
     async def _refresh_all(self) -> None:
@@ -273,7 +270,7 @@ class Member:
             tools = {tool.name: tool for tool in await client.list_tools(refresh=anew)}
         if tools != self.tools:
             self.tools = tools
-            self._on_change("tools", None)
+            self._on_change(Change(self.name, "tools"))
 
     async def ready(self) -> Client:
         """The client, after an attempt that is under way.

@@ -151,7 +151,7 @@ class SyncClientGroup:
             )
         )
 
-    def request(self, server: str, method: str, params: Mapping[str, Any] | None = None) -> Any:
+    def request(self, server: str, method: str, *, params: Mapping[str, Any] | None = None) -> Any:
         """As `Client.request`, of one server."""
 
         async def ask() -> Any:
