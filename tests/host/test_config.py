@@ -252,3 +252,26 @@ def test_records_keep_references_as_they_were_written():
     server = local(args=["${A}", "${B:-x}"], env={"K": "${A}"})
     assert server.args == ("${A}", "${B:-x}")
     assert list(references(server)) == ["A", "B", "A"]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "place"),
+    [
+        ('{"permissions": {"deny": ["mcp__a"], "deny": []}}', "deny", "f:1:38"),
+        ('{"permissions": {"deny": ["mcp__a"]}, "permissions": {}}', "permissions", "f:1:39"),
+    ],
+)
+def test_rules_that_a_second_member_of_the_name_takes_away_are_not_lost_in_silence(text, name, place):
+    (problem,) = read_rules(text, "f").problems
+    assert problem.text == f"`{name}` stands twice; the last one counts"
+    assert problem.origin.exact == place
+
+
+def test_a_member_of_an_entry_that_stands_twice_is_said():
+    file = read_servers('{"mcpServers": {"a": {"command": "x", "command": "y"}}}', "f")
+    assert [server.command for server in file.servers] == ["y"]
+    (problem,) = file.problems
+    assert problem.text == "server 'a': `command` stands twice; the last one counts"
+    assert problem.server == "a"
+    (problem,) = read_servers('{"mcpServers": {"a": {"command": "x"}}, "mcpServers": {}}', "f").problems
+    assert problem.text == "`mcpServers` stands twice; the last one counts"

@@ -6,7 +6,7 @@ Pure: it is handed texts. One bad entry hurts itself alone; nothing is guessed f
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from dragoman.host.config.located import JsonError, Node, parse
@@ -69,9 +69,10 @@ def read_servers(text: str, file: str) -> ServerFile:
     except _Bad as bad:
         return ServerFile(problems=(Problem(bad.text, _origin(bad.node, file)),))
     servers: list[ServerConfig] = []
-    problems = list(_twice(table, file))
+    problems = [*_member_twice(root, file, names=("mcpServers",)), *_twice(table, file)]
     for name, node in table.members.items():
         origin = Origin(file, *table.names[name])
+        problems += _member_twice(node, file, names=node.names, server=name)
         try:
             servers.append(_entry(name, node, origin=origin))
         except _Bad as bad:
@@ -91,11 +92,13 @@ def read_rules(text: str, file: str, *, scope: Scope = "project") -> RuleFile:
     block = root.members.get("permissions")
     if block is None:
         return RuleFile()
+    # A rule that says no may have stood in the first of the two.
+    problems = list(_member_twice(root, file, names=("permissions",)))
     if not isinstance(block.value, dict):
         text = f"`permissions`: {_wrong('an object', block.value)}"
-        return RuleFile(problems=(Problem(text, _origin(block, file)),))
+        return RuleFile(problems=(*problems, Problem(text, _origin(block, file))))
+    problems += _member_twice(block, file, names=_EFFECTS)
     rules: list[Rule] = []
-    problems: list[Problem] = []
     for effect in _EFFECTS:
         node = block.members.get(effect)
         if node is None:
@@ -246,6 +249,16 @@ def _twice(table: Node, file: str) -> Iterator[Problem]:
         yield Problem(
             f"server {name!r} stands twice; the last one counts", Origin(file, *table.names[name]), name
         )
+
+
+def _member_twice(
+    node: Node, file: str, *, names: Iterable[str], server: str | None = None
+) -> Iterator[Problem]:
+    start = "" if server is None else f"server {server!r}: "
+    for name in names:
+        if name in node.twice:
+            text = f"{start}`{name}` stands twice; the last one counts"
+            yield Problem(text, Origin(file, *node.names[name]), server)
 
 
 def _origin(node: Node, file: str) -> Origin:
