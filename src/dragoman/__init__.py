@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         RemoteError,
         ResourceNotFound,
         ToolError,
+        ToolFailure,
         UsageError,
     )
     from dragoman.extensions.skills import Skills
@@ -92,6 +93,7 @@ _HOMES = {
     "Tool": "dragoman.model",
     "ToolAnnotations": "dragoman.model",
     "ToolError": "dragoman.errors",
+    "ToolFailure": "dragoman.errors",
     "UsageError": "dragoman.errors",
 }
 
@@ -134,6 +136,7 @@ __all__ = [
     "Tool",
     "ToolAnnotations",
     "ToolError",
+    "ToolFailure",
     "UsageError",
     "__version__",
 ]

@@ -141,6 +141,18 @@ class ToolError(DragomanError):
     """Raised by a tool: the call ends with `isError: true` and this text, for the model to act on."""
 
 
+class ToolFailure(ToolError):
+    """A tool that was called answered with an error, for callers who asked to have that raised.
+
+    The message is what the tool said; `result` is the `ToolResult`. A tool that calls another one and lets
+    this pass ends with the same text.
+    """
+
+    def __init__(self, message: str, result: Any) -> None:
+        super().__init__(message)
+        self.result = result
+
+
 class ResourceNotFound(DragomanError):
     """Raised by the function of a resource: nothing is there. Answered with the error of the revision."""
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dragoman.client import Client, OtherContent, ToolResult
-from dragoman.errors import PeerFault, RemoteError, UsageError
+from dragoman.errors import PeerFault, RemoteError, ToolError, ToolFailure, UsageError
 from dragoman.model import CreateMessageResult, ElicitParams, ElicitResult, ImageContent, TextContent
 from tests.client.scripted import (
     NEW,
@@ -174,6 +174,26 @@ async def test_a_tool_that_failed_is_a_result() -> None:
     result = await answer(text("it broke", isError=True))
     assert result.is_error
     assert result.text == "it broke"
+
+
+async def test_a_tool_that_failed_is_raised_where_that_is_asked_for() -> None:
+    async def calls(transport: Scripted, heard: Heard) -> Any:
+        return text("it broke", isError=True) if heard.params["name"] == "bad" else text("done")
+
+    async with Client(Scripted(stateless(calls))) as client:
+        assert (await client.call_tool("good", check=True)).text == "done"
+        with pytest.raises(ToolFailure, match=r"^it broke$") as caught:
+            await client.call_tool("bad", check=True)
+        assert caught.value.result == await client.call_tool("bad")
+        # A tool that calls another one may let it pass.
+        assert isinstance(caught.value, ToolError)
+
+
+def test_a_result_is_raised_or_returned() -> None:
+    good = ToolResult(content=[], invalid=("structuredContent is missing",))
+    assert good.raise_for_error() is good
+    with pytest.raises(ToolFailure, match="did not say why"):
+        ToolResult(content=[], is_error=True).raise_for_error()
 
 
 async def test_structured_null_is_not_the_same_as_none_at_all() -> None:

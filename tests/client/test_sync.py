@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from dragoman.client import Client, SyncClient
-from dragoman.errors import ClosedError, DeadlineError, RemoteError, UsageError
+from dragoman.errors import ClosedError, DeadlineError, RemoteError, ToolFailure, UsageError
 from tests.client.scripted import Fail, Heard, Scripted, stateless, text
 
 
@@ -51,6 +51,35 @@ def test_it_has_what_the_client_has() -> None:
         mine, other = getattr(Client, name), getattr(SyncClient, name)
         if inspect.isfunction(mine):
             assert list(inspect.signature(mine).parameters) == list(inspect.signature(other).parameters)
+
+
+def test_before_it_is_connected_it_says_how_to_begin() -> None:
+    client = SyncClient(Scripted(stateless(echo)))
+    for act in (lambda: client.revision, client.ping):
+        with pytest.raises(UsageError, match="not connected yet") as caught:
+            act()
+        assert caught.value.hint == "`with SyncClient(...) as client:`, or `client.connect()` first"
+
+
+async def test_each_face_says_how_the_other_one_is_entered() -> None:
+    client: Any = Client(Scripted(stateless(echo)))
+    with pytest.raises(UsageError, match=r"`async with`, not `with`.*\n.*SyncClient"):
+        with client:
+            raise AssertionError("it cannot have come this far")
+    sync: Any = SyncClient(Scripted(stateless(echo)))
+    with pytest.raises(UsageError, match=r"`with`, not `async with`"):
+        async with sync:
+            raise AssertionError("it cannot have come this far")
+
+
+def test_a_failed_call_is_raised_where_that_is_asked_for() -> None:
+    async def fails(transport: Scripted, heard: Heard) -> Any:
+        return {**text("sold out"), "isError": True}
+
+    with SyncClient(Scripted(stateless(fails))) as client:
+        assert client.call_tool("t").is_error
+        with pytest.raises(ToolFailure, match=r"^sold out$"):
+            client.call_tool("t", check=True)
 
 
 def test_errors_are_those_of_the_client() -> None:

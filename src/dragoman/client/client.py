@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, Unpack
 
 import msgspec
 from msgspec import UNSET
@@ -30,6 +30,8 @@ from dragoman.model import (
 )
 from dragoman.revisions import Revision
 
+_BEGINNING: Final = "`async with Client(...) as client:`"
+
 
 class Client(Verbs):
     """A client of one server.
@@ -46,6 +48,8 @@ class Client(Verbs):
     the protocol), `UsageError`. Cancelling the task that awaits a verb cancels that request at the server
     and nothing else.
     """
+
+    _first: ClassVar[str] = f"{_BEGINNING}, or `await client.connect()` first"
 
     def __init__(self, target: TargetLike, **options: Unpack[ClientKeywords]) -> None:
         self._options = ClientOptions.of(options)
@@ -113,6 +117,16 @@ class Client(Verbs):
     ) -> None:
         await self.close()
 
+    if not TYPE_CHECKING:  # a type checker says it of itself, as there is no such method for it
+
+        def __enter__(self) -> Self:
+            """Say what was meant."""
+            hint = f"{_BEGINNING}, or SyncClient where nothing is awaited"
+            raise UsageError("a Client is entered with `async with`, not `with`", hint=hint)
+
+        def __exit__(self, *exc: object) -> None:
+            """Never reached; Python looks for it before it enters."""
+
     # Facts -------------------------------------------------------------------------------------------
 
     @property
@@ -166,8 +180,7 @@ class Client(Verbs):
     def _gone(self) -> UsageError | ClosedError:
         if self._closed:
             return ClosedError("this client was closed", server=self.name, stage="call")
-        hint = "`async with Client(...) as client:`, or `await client.connect()` first"
-        return UsageError("not connected yet", server=self.name, stage="call", hint=hint)
+        return UsageError("not connected yet", server=self.name, stage="call", hint=self._first)
 
 
 def _neutral(hello: DiscoverResult | InitializeResult | None, revision: Revision) -> DiscoverResult:

@@ -275,6 +275,7 @@ class ClientGroup:
         timeout: float | None = None,
         idle_timeout: float | None = None,
         meta: Mapping[str, Any] | None = None,
+        check: bool = False,
     ) -> ToolResult:
         """Call a tool by the name under which this group lists it. As `Client.call_tool`.
 
@@ -294,6 +295,7 @@ class ClientGroup:
                 timeout=timeout,
                 idle_timeout=idle_timeout,
                 meta=meta,
+                check=check,
             )
         except (ClosedError, ConnectError):
             member.suspect()

@@ -5,12 +5,12 @@ Knows no connection and no list of tools; what a tool promised is passed in.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from dragoman.errors import PeerFault
+from dragoman.errors import PeerFault, ToolFailure
 from dragoman.model import (
     COMPLETE,
     INPUT_REQUIRED,
@@ -53,6 +53,16 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     def text(self) -> str:
         """The text blocks, each on lines of its own."""
         return "\n".join(block.text for block in self.content if isinstance(block, TextContent))
+
+    def raise_for_error(self) -> Self:
+        """The result itself, unless the tool failed. What is `invalid` in it is not raised.
+
+        Raises:
+            ToolFailure: `is_error`; its message is `text`.
+        """
+        if self.is_error:
+            raise ToolFailure(self.text or "the tool failed and did not say why", self)
+        return self
 
 
 class Answer(Result, kw_only=True):

@@ -9,7 +9,7 @@ import threading
 import weakref
 from collections.abc import Coroutine, Mapping
 from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, Unpack
 
 from dragoman.client.background import Background
 from dragoman.client.client import Client
@@ -30,6 +30,12 @@ def _end(background: Background, client: Client) -> None:
         background.stop()
 
 
+class _Client(Client):
+    """The one behind a `SyncClient`, which says how that is begun."""
+
+    _first: ClassVar[str] = "`with SyncClient(...) as client:`, or `client.connect()` first"
+
+
 class SyncClient:
     """A `Client` for code that does not await; the same verbs, targets, options and errors.
 
@@ -41,7 +47,7 @@ class SyncClient:
     """
 
     def __init__(self, target: TargetLike, **options: Unpack[ClientKeywords]) -> None:
-        self._client = Client(target, **options)
+        self._client = _Client(target, **options)
         self._lock = threading.Lock()
         self._background: Background | None = None
         self._finalizer: weakref.finalize[[Background, Client], SyncClient] | None = None
@@ -85,6 +91,16 @@ class SyncClient:
         self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    if not TYPE_CHECKING:  # a type checker says it of itself, as there is no such method for it
+
+        async def __aenter__(self) -> Self:
+            """Say what was meant."""
+            hint = "`with SyncClient(...) as client:`, or Client where there is an event loop"
+            raise UsageError("a SyncClient is entered with `with`, not `async with`", hint=hint)
+
+        async def __aexit__(self, *exc: object) -> None:
+            """Never reached; Python looks for it before it enters."""
 
     @property
     def name(self) -> str:
@@ -133,13 +149,15 @@ class SyncClient:
         timeout: float | None = None,
         idle_timeout: float | None = None,
         meta: Mapping[str, Any] | None = None,
+        check: bool = False,
     ) -> ToolResult:
         """As `Client.call_tool`."""
-        return self._run(
+        result = self._run(
             self._client.call_tool(
                 name, arguments, progress=progress, timeout=timeout, idle_timeout=idle_timeout, meta=meta
             )
         )
+        return result.raise_for_error() if check else result
 
     def ping(self) -> None:
         """As `Client.ping`."""

@@ -143,13 +143,15 @@ class SyncClientGroup:
         timeout: float | None = None,
         idle_timeout: float | None = None,
         meta: Mapping[str, Any] | None = None,
+        check: bool = False,
     ) -> ToolResult:
         """As `ClientGroup.call_tool`."""
-        return self._run(
+        result = self._run(
             self._group.call_tool(
                 name, arguments, progress=progress, timeout=timeout, idle_timeout=idle_timeout, meta=meta
             )
         )
+        return result.raise_for_error() if check else result
 
     def request(self, server: str, method: str, *, params: Mapping[str, Any] | None = None) -> Any:
         """As `Client.request`, of one server."""

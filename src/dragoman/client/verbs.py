@@ -99,8 +99,9 @@ class Verbs:
         timeout: float | None = None,
         idle_timeout: float | None = None,
         meta: Mapping[str, Any] | None = None,
+        check: bool = False,
     ) -> ToolResult:
-        """Call a tool. A tool that failed is a result too, with `is_error`; it is not raised.
+        """Call a tool. A tool that failed is a result too, with `is_error`; with `check` it is raised.
 
         `progress(progress, total, message)` is called for what the server reports. `timeout` and
         `idle_timeout` replace the client's limits, in seconds; `math.inf` lifts one. `meta` goes into
@@ -108,6 +109,7 @@ class Verbs:
         listed, is returned with `invalid` saying how.
 
         Raises:
+            ToolFailure: the tool failed, and `check` was asked for.
             RemoteError: the server refused the call (an unknown tool is -32602).
             UsageError: the server asks for input that no handler was given for, or the arguments cannot
                 be sent as JSON.
@@ -128,7 +130,8 @@ class Verbs:
             return raw
 
         result = await session.rounds.run(params, send=send, read=read_tool, patience=patience)
-        return session.tools.check(name, result)
+        result = session.tools.check(name, result)
+        return result.raise_for_error() if check else result
 
     async def _call(self, params: _CallParams, extras: Extras) -> Raw:
         session = self._ready()
