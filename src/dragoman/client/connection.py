@@ -132,7 +132,7 @@ class Connection:
         meta = RequestMeta(
             protocol_version=revision.version,
             client_info=options.client_info,
-            client_capabilities=self._inputs.capabilities(),
+            client_capabilities=self._inputs.capabilities(revision),
             log_level=self.log_level,
         )
         return _encode(meta)

@@ -42,6 +42,7 @@ from dragoman.model import (
     TextContent,
 )
 from dragoman.model.tasks_extension import NAME
+from dragoman.revisions import Revision
 from dragoman.schema.shapes import is_object
 
 log = logging.getLogger("dragoman.client")
@@ -67,15 +68,20 @@ class Inputs:
         self._options = options
         self._server = server
 
-    def capabilities(self) -> ClientCapabilities:
-        """What servers may ask: only what there is a handler for."""
+    def capabilities(self, revision: Revision) -> ClientCapabilities:
+        """What servers may ask: only what there is a handler for, and only what the revision has."""
         options = self._options
         modes = {mode: dict[str, Any]() for mode in options.elicitation_modes}
+        elicits = options.elicitation_handler is not None and ELICIT in revision.client_methods
+        if not revision.elicitation_modes:
+            # There were forms alone, and no word for them.
+            elicits = elicits and "form" in modes
+            modes = {}
         return ClientCapabilities(
-            elicitation=UNSET if options.elicitation_handler is None else modes,
+            elicitation=modes if elicits else UNSET,
             sampling=UNSET if options.sampling_handler is None else {},
             roots=UNSET if options.roots is None else {},
-            extensions={NAME: {}} if options.tasks else UNSET,
+            extensions={NAME: {}} if options.tasks and not revision.handshake else UNSET,
         )
 
     def offers(self, mode: str) -> bool:

@@ -181,7 +181,7 @@ class Opening:
             self._stage = "initialize"
             opening = InitializeParams(
                 protocol_version=step.version,
-                capabilities=self._inputs.capabilities(),
+                capabilities=self._inputs.capabilities(revision),
                 client_info=self._options.client_info,
             )
             return Outgoing(id_, INITIALIZE, encode_request(id_, INITIALIZE, opening), handshake=True)

@@ -11,7 +11,15 @@ from typing import Any, Protocol
 
 from msgspec import UNSET, Struct, UnsetType
 
-from dragoman.model import ClientCapabilities, Implementation, LoggingLevel, Params, RequestMeta, Result
+from dragoman.model import (
+    ClientCapabilities,
+    Implementation,
+    InputRequest,
+    LoggingLevel,
+    Params,
+    RequestMeta,
+    Result,
+)
 
 
 class Caller(Struct, frozen=True):
@@ -67,6 +75,14 @@ class Seal(Protocol):
         ...
 
 
+class Ask(Protocol):
+    """A request to the client as a revision writes it."""
+
+    def __call__(self, request: InputRequest) -> InputRequest:
+        """The request in the revision's shape; raises ToolError for what the revision does not have."""
+        ...
+
+
 class Revision(Struct, frozen=True, eq=False):
     """One revision of the protocol."""
 
@@ -75,12 +91,15 @@ class Revision(Struct, frozen=True, eq=False):
     notifications: frozenset[str]  # notifications, client to server
     identify: Identify
     seal: Seal
+    ask: Ask
     http: HttpRules
     handshake: bool  # opened by `initialize`; else each request says who calls
     asks_inline: bool  # a server may send requests of its own; else it answers `input_required`
     batches: bool  # several messages in one JSON array
     client_methods: frozenset[str]  # what a server may ask of a client
+    elicitation_modes: bool  # a page may be asked for too, and clients declare the modes that they have
     elicitation_ids: bool  # a page to open carries an `elicitationId`
+    progress_messages: bool  # a report of progress may carry words
     missing_resource: int  # the code for a resource that does not exist
 
     def __repr__(self) -> str:

@@ -19,6 +19,7 @@ from dragoman.model import (
     AudioContent,
     CallToolResult,
     ContentBlock,
+    EmbeddedResource,
     GetPromptResult,
     InitializeResult,
     ListPromptsResult,
@@ -26,7 +27,9 @@ from dragoman.model import (
     ListResourceTemplatesResult,
     ListToolsResult,
     Prompt,
+    ReadResourceResult,
     RequestMeta,
+    ResourceContents,
     ResourceLink,
     Result,
     TextContent,
@@ -111,6 +114,32 @@ def audio_as_text(block: ContentBlock) -> ContentBlock:
     return TextContent(text=f"[audio, {block.mime_type}: this client's protocol has no audio]")
 
 
+def link_without_icons(block: ContentBlock) -> ContentBlock:
+    """Before 2025-11-25 nothing had icons."""
+    if type(block) is not ResourceLink or block.icons is UNSET:
+        return block
+    return replace(block, icons=UNSET)
+
+
+def plain(block: ContentBlock) -> ContentBlock:
+    """Before 2025-06-18 content had no `_meta`, and annotations did not say when something was modified."""
+    block = _undated(block)
+    if block.meta is not UNSET:
+        block = replace(block, meta=UNSET)
+    if type(block) is EmbeddedResource and block.resource.meta is not UNSET:
+        block = replace(block, resource=_plain_resource(block.resource))
+    return block
+
+
+def _plain_resource(resource: ResourceContents) -> ResourceContents:
+    return resource if resource.meta is UNSET else replace(resource, meta=UNSET)
+
+
+def plain_resources(result: ReadResourceResult) -> ReadResourceResult:
+    """A step for `resources/read`: before 2025-06-18 contents had no `_meta`."""
+    return replace(result, contents=[_plain_resource(resource) for resource in result.contents])
+
+
 def contents(change: Callable[[ContentBlock], ContentBlock]) -> Step:
     """A step for `tools/call`: `change` applied to each content block."""
 
@@ -186,7 +215,7 @@ def without_completions(result: InitializeResult) -> InitializeResult:
 
 
 def undated(member: str) -> Step:
-    """A step for a list result: before 2025-06-18 annotations did not say when something was modified."""
+    """A step for a list result: as `plain` has it of annotations."""
 
     def run(result: Any) -> Any:
         return replace(result, **{member: [_undated(entry) for entry in getattr(result, member)]})

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from dragoman.model import CallToolResult, GetPromptResult, InitializeResult, ListToolsResult
+from dragoman.model import (
+    CallToolResult,
+    ContentBlock,
+    GetPromptResult,
+    InitializeResult,
+    ListToolsResult,
+    ReadResourceResult,
+)
 from dragoman.revisions.base import HttpRules, Revision
 from dragoman.revisions.handshake import (
     bare_server,
@@ -11,12 +18,20 @@ from dragoman.revisions.handshake import (
     first_lists,
     identify,
     link_as_text,
+    plain,
+    plain_resources,
     prompt_messages,
     sealer,
     tools,
     without_structured,
 )
+from dragoman.revisions.questions import asker
 from dragoman.revisions.r2025_11_25 import METHODS, NOTIFICATIONS
+
+
+def _second(block: ContentBlock) -> ContentBlock:
+    return plain(link_as_text(block))
+
 
 REVISION = Revision(
     version="2025-03-26",
@@ -26,17 +41,21 @@ REVISION = Revision(
     seal=sealer(
         {
             ListToolsResult: tools("icons", "execution", "title", "output_schema", "meta"),
-            CallToolResult: chain(without_structured, contents(link_as_text)),
-            GetPromptResult: prompt_messages(link_as_text),
+            CallToolResult: chain(without_structured, contents(_second)),
+            GetPromptResult: prompt_messages(_second),
+            ReadResourceResult: plain_resources,
             InitializeResult: bare_server("icons", "description", "website_url", "title"),
             **first_lists(),
         }
     ),
+    ask=asker("2025-03-26", _second),
     http=HttpRules(sessions=True, routing_headers=False, disconnect_cancels=False, status={}, polling=False),
     handshake=True,
     asks_inline=True,
     batches=True,
     client_methods=frozenset({"sampling/createMessage", "roots/list"}),
+    elicitation_modes=False,
     elicitation_ids=False,
+    progress_messages=True,
     missing_resource=-32002,
 )

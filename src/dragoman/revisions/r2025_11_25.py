@@ -17,6 +17,7 @@ from dragoman.model import (
 )
 from dragoman.revisions.base import HttpRules, Method, Revision, table
 from dragoman.revisions.handshake import identify, object_structured, sealer, tools
+from dragoman.revisions.questions import as_it_is
 
 METHODS = table(
     Method("initialize", InitializeParams, open=True),
@@ -49,11 +50,14 @@ REVISION = Revision(
     notifications=NOTIFICATIONS,
     identify=identify,
     seal=sealer({ListToolsResult: tools(), CallToolResult: object_structured}),
+    ask=as_it_is,
     http=HttpRules(sessions=True, routing_headers=False, disconnect_cancels=False, status={}, polling=True),
     handshake=True,
     asks_inline=True,
     batches=False,
     client_methods=frozenset({"sampling/createMessage", "roots/list", "elicitation/create"}),
+    elicitation_modes=True,
     elicitation_ids=True,
+    progress_messages=True,
     missing_resource=-32002,
 )

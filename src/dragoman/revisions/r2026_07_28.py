@@ -29,6 +29,7 @@ from dragoman.model import (
     SubscriptionsListenParams,
 )
 from dragoman.revisions.base import Caller, HttpRules, Method, Revision, table
+from dragoman.revisions.questions import as_it_is
 
 
 def identify(session: Caller | None, method: Method, *, meta: RequestMeta) -> Caller:
@@ -81,6 +82,7 @@ REVISION = Revision(
     notifications=frozenset({"notifications/cancelled"}),
     identify=identify,
     seal=seal,
+    ask=as_it_is,
     http=HttpRules(
         sessions=False,
         routing_headers=True,
@@ -100,6 +102,8 @@ REVISION = Revision(
     asks_inline=False,
     batches=False,
     client_methods=frozenset({"sampling/createMessage", "roots/list", "elicitation/create"}),
+    elicitation_modes=True,
     elicitation_ids=False,
+    progress_messages=True,
     missing_resource=-32602,
 )

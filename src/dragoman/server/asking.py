@@ -188,7 +188,7 @@ class Asks:
     async def _answer(self, key: str, request: InputRequest, *, kind: type[T]) -> T | None:
         """The client's answer; None for one of the wrong shape."""
         call = self._call
-        need(call, request)
+        request = posed(call, request)
         if call.revision.asks_inline and call.journal is None:
             record(call)  # whoever looks at the call afterwards sees that an answer is in it
             raw = await call.channel.ask(request_method(request), request_params(request))
@@ -291,8 +291,8 @@ def request_params(request: InputRequest) -> Any:
     return getattr(request, "params", UNSET)
 
 
-def need(call: Call, request: InputRequest) -> None:
-    """Go on only if the client declared what this request needs.
+def posed(call: Call, request: InputRequest) -> InputRequest:
+    """The request as the call's revision writes it, if the client declared what it needs.
 
     Raises:
         Refusal: -32021 with `data.requiredCapabilities` (2026-07-28, basic: `_meta`).
@@ -301,9 +301,10 @@ def need(call: Call, request: InputRequest) -> None:
     method = request_method(request)
     if method not in call.revision.client_methods:
         raise ToolError(f"revision {call.revision.version} has no {method}: the client cannot be asked")
+    request = call.revision.ask(request)
     missing = _missing(call.caller.capabilities, request)
     if missing is None:
-        return
+        return request
     if call.revision.asks_inline:
         raise ToolError(
             f"the client cannot be asked: it did not declare {msgspec.json.encode(missing).decode()}"

@@ -28,6 +28,7 @@ class Progress:
         self._channel = call.channel
         self._token = token
         self._rate = rate
+        self._words = call.revision.progress_messages
         self._loop = loop
         self._lock = Lock()
         self._highest: Number | None = None
@@ -46,7 +47,7 @@ class Progress:
                 progress_token=self._token,
                 progress=progress,
                 total=UNSET if total is None else total,
-                message=UNSET if message is None else message,
+                message=message if message is not None and self._words else UNSET,
             )
             rest = self._rest()
             if rest <= 0:

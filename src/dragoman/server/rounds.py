@@ -20,7 +20,7 @@ from dragoman.protocol.call import Call
 from dragoman.protocol.journal import Journal, binding
 from dragoman.protocol.record import Record
 from dragoman.protocol.sealing import Keys
-from dragoman.server.asking import Suspend, need, request_method, request_params
+from dragoman.server.asking import Suspend, posed, request_method, request_params
 
 Handle = Callable[[Call], Awaitable[Result]]
 
@@ -61,7 +61,7 @@ class Rounds:
             journal = Journal(self._keys, bound, record=call.scratch or Record(expires=0.0, round=0))
         if result.input_requests is not UNSET:
             for request in result.input_requests.values():
-                need(call, request)
+                posed(call, request)
         journal.record.raw = None if result.request_state is UNSET else result.request_state
         sealed = journal.sealed(expires=time.time() + self._lifetime)
         return msgspec.structs.replace(result, request_state=sealed)
@@ -70,9 +70,8 @@ class Rounds:
         """Ask one by one what a handler in the raw form wants, and enter it again with the answers."""
         memory = call.scratch = call.scratch or Record(expires=0.0)
         for _ in range(INLINE_ROUNDS):
-            requests = {} if result.input_requests is UNSET else result.input_requests
-            for request in requests.values():
-                need(call, request)
+            asked = {} if result.input_requests is UNSET else result.input_requests
+            requests = {key: posed(call, request) for key, request in asked.items()}
             answers = await asyncio.gather(
                 *(call.channel.ask(request_method(r), request_params(r)) for r in requests.values())
             )

@@ -32,7 +32,7 @@ from dragoman.protocol.call import Call
 from dragoman.protocol.link import Link
 from dragoman.protocol.record import Record
 from dragoman.revisions import BY_VERSION
-from dragoman.server.asking import Suspend, need
+from dragoman.server.asking import Suspend, posed
 from dragoman.server.extension import Services
 from dragoman.stores import Job, StoreError
 
@@ -133,7 +133,7 @@ class Run:
             if type(result) is InputRequiredResult:
                 asked: Mapping[str, InputRequest] = result.input_requests or {}
                 for request in asked.values():
-                    need(call, request)
+                    posed(call, request)
                 raw = None if result.request_state is UNSET else result.request_state
                 await self._ask(state, asked, raw=raw)
             else:
