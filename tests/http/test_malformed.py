@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -388,3 +389,19 @@ def test_meta_is_what_the_specification_asks_for() -> None:
         "io.modelcontextprotocol/protocolVersion",
         "io.modelcontextprotocol/clientCapabilities",
     }
+
+
+@pytest.mark.parametrize("raised", [SystemExit(3), asyncio.CancelledError(), ValueError("inside")])
+async def test_whatever_breaks_inside_is_answered_and_the_server_goes_on(raised: BaseException) -> None:
+    broken = things()
+
+    @broken.server.middleware("tools/list")
+    async def break_down(call: Any, proceed: Any) -> Any:
+        raise raised
+
+    app = broken.server.asgi()
+    message = stateless("tools/list")
+    answer = await post(app, message, routed(message))
+    assert (answer.status, answer.json["error"]) == (200, {"code": -32603, "message": "Internal error"})
+    other = stateless("server/discover")
+    assert (await post(app, other, routed(other))).status == 200

@@ -37,7 +37,7 @@ from dragoman.protocol.head import (
 from dragoman.protocol.http import SESSION, End, Serve, Take, other_verb, post
 from dragoman.protocol.origin import Address
 from dragoman.protocol.sealing import Keys
-from dragoman.transports.asgi_batch import failed, refusal
+from dragoman.transports.asgi_batch import own_end
 from dragoman.transports.asgi_exchange import CLOSING, Exchange, Receive, Scope, Send, Stopped
 from dragoman.transports.asgi_lookout import Lookout
 from dragoman.transports.asgi_options import HttpOptions
@@ -45,6 +45,7 @@ from dragoman.transports.asgi_principal import identify
 from dragoman.transports.asgi_resume import SessionExchange
 from dragoman.transports.asgi_seated import Seated
 from dragoman.transports.asgi_sessions import Sessions
+from dragoman.transports.connection import failed, refusal
 from dragoman.transports.sse_server import SseServer
 
 log = logging.getLogger("dragoman.http")
@@ -206,8 +207,12 @@ class HttpApp:
             return b"", 202
         except Refusal as exc:
             return refusal(call.id, exc), call.revision.http.status.get(exc.code, 200)
-        except Exception as exc:  # noqa: BLE001  # whatever it is, the request is owed an answer
-            return failed(call, exc), call.revision.http.status.get(INTERNAL_ERROR, 200)
+        except BaseException as exc:  # whatever it is, the request is owed an answer
+            if own_end(exc):
+                raise
+            return failed(call.id, call.method.name, exc=exc), call.revision.http.status.get(
+                INTERNAL_ERROR, 200
+            )
 
     async def _serve_old(self, old: SseServer, exchange: Exchange, *, scope: Scope, receive: Receive) -> None:
         async def read() -> bytes | Say | None:

@@ -6,12 +6,10 @@ Its calls run side by side, each as a task of its own, so that one can be cancel
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Iterable
 
 from dragoman.errors import Refusal
 from dragoman.jsonrpc.message import (
-    INTERNAL_ERROR,
     INVALID_REQUEST,
     Id,
     encode_batch,
@@ -21,8 +19,7 @@ from dragoman.jsonrpc.message import (
 from dragoman.protocol.call import Call, Kernel
 from dragoman.transports.asgi_exchange import Exchange, Stopped
 from dragoman.transports.asgi_session import HttpSession
-
-log = logging.getLogger("dragoman.http")
+from dragoman.transports.connection import failed, refusal
 
 
 class HttpBatch:
@@ -74,8 +71,10 @@ class HttpBatch:
             frame = encode_result(call.id, await self._kernel.handle(call))
         except Refusal as exc:
             frame = refusal(call.id, exc)
-        except Exception as exc:  # noqa: BLE001  # whatever it is, the request is owed an answer
-            frame = failed(call, exc)
+        except BaseException as exc:  # whatever it is, the request is owed an answer
+            if own_end(exc):
+                raise
+            frame = failed(call.id, call.method.name, exc=exc)
         if self._exchange.streaming:
             self._exchange.emit(frame)
         else:
@@ -88,12 +87,9 @@ def in_use(id_: Id) -> bytes:
     return encode_error(id_, INVALID_REQUEST, text)
 
 
-def refusal(id_: Id, exc: Refusal) -> bytes:
-    """A refusal as an encoded error answer."""
-    return encode_error(id_, exc.code, exc.message, exc.data)
-
-
-def failed(call: Call, exc: Exception) -> bytes:
-    """The answer to a call whose handling broke inside the server, which the log says more about."""
-    log.error("%s failed inside the server", call.method.name, exc_info=exc)
-    return encode_error(call.id, INTERNAL_ERROR, "Internal error")
+def own_end(exc: BaseException) -> bool:
+    """Whether an exception ends this very task, and is nothing that a handler made of its own work."""
+    if isinstance(exc, asyncio.CancelledError):
+        task = asyncio.current_task()
+        return task is not None and task.cancelling() > 0
+    return isinstance(exc, GeneratorExit | KeyboardInterrupt)
