@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, Unpack, overload
 
 from msgspec import UNSET
 
@@ -18,8 +19,7 @@ from dragoman.server.kernel import Identity, Kernel
 from dragoman.server.middleware import Middleware, only
 from dragoman.server.registry import Caching, Paging
 from dragoman.server.tool import Tool, ToolOptions, build
-from dragoman.transports.stdio import run_stdio
-from dragoman.version import VERSION
+from dragoman.transports.stdio import run_stdio, serve_stdio
 
 if TYPE_CHECKING:
     from dragoman.protocol.sealing import Keys
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from dragoman.transports.asgi import HttpApp
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+# The protocol asks for a version of each server. Of one that was given none nothing is known.
+UNVERSIONED: Final = "0.0.0"
 
 
 class ServerOptions(LifeOptions, total=False):
@@ -60,7 +63,7 @@ class ServerOptions(LifeOptions, total=False):
 
 
 class Server(Features, Composes):
-    """An MCP server.
+    """An MCP server. `version` is the server's own; clients are told 0.0.0 where none is given.
 
     Handlers are written once and work on every revision and every transport::
 
@@ -76,7 +79,7 @@ class Server(Features, Composes):
         self,
         name: str,
         *,
-        version: str = VERSION,
+        version: str = UNVERSIONED,
         instructions: str | None = None,
         **options: Unpack[ServerOptions],
     ) -> None:
@@ -241,18 +244,53 @@ class Server(Features, Composes):
         path: str = "/mcp",
         **options: Any,
     ) -> None:
-        """Serve until the input ends (stdio) or a signal comes (HTTP).
+        """Serve until the input ends (stdio) or a signal comes (HTTP), in an event loop of its own.
 
-        `options` are those of `asgi()` for HTTP. Raises UsageError for an unknown transport.
+        `options` are those of `asgi()` for HTTP.
+
+        Raises:
+            UsageError: an unknown transport or option, or an event loop runs here already.
         """
+        _check_transport(transport)
+        if _in_loop():
+            hint = f"await server.run_async({transport!r})"
+            raise UsageError("run() starts an event loop, and one is running here", hint=hint)
         if transport == "stdio":
+            # The streams are taken before there is a loop, and what cannot be stopped ends with the
+            # process: neither is for `run_async` to do.
             run_stdio(self.kernel)
-        elif transport == "http":
+        else:
             from dragoman.transports.serve import run_http
 
             run_http(self.asgi(path=path, **options), host=host, port=port)
+
+    async def run_async(
+        self,
+        transport: Literal["stdio", "http"] = "stdio",
+        *,
+        host: str = "127.0.0.1",
+        port: int = 8000,
+        path: str = "/mcp",
+        bound: Callable[[int], None] | None = None,
+        **options: Any,
+    ) -> None:
+        """As `run`, inside an event loop that runs already, beside whatever else it does.
+
+        Ends with the input (stdio), with SIGINT or SIGTERM (HTTP), and when its task is cancelled. Over
+        HTTP port 0 takes a free port, and `bound` is told which. Over stdio the standard streams
+        are the protocol's from here on: what is printed goes to stderr, and signals are the program's own.
+
+        Raises:
+            UsageError: an unknown transport or option; a standard stream is closed.
+            ConnectError: the address cannot be bound.
+        """
+        _check_transport(transport)
+        if transport == "stdio":
+            await serve_stdio(self.kernel)
         else:
-            raise UsageError(f'transport: expected "stdio" or "http", received {transport!r}')
+            from dragoman.transports.serve import serve
+
+            await serve(self.asgi(path=path, **options), host=host, port=port, bound=bound)
 
     def asgi(self, path: str = "/mcp", **options: Any) -> HttpApp:
         """The server as a plain ASGI app, to run alone or mount anywhere."""
@@ -262,6 +300,19 @@ class Server(Features, Composes):
         return HttpApp(
             self.kernel, path=path, options=HttpOptions(**options), name=self.name, keys=lambda: self.keys
         )
+
+
+def _check_transport(transport: str) -> None:
+    if transport not in ("stdio", "http"):
+        raise UsageError(f'transport: expected "stdio" or "http", received {transport!r}')
+
+
+def _in_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _secrets(given: str | bytes | Sequence[str | bytes] | None) -> list[str | bytes]:

@@ -33,6 +33,7 @@ CHUNK = 64 * 1024  # what a pipe holds
 HIGH_WATER = 4 * 1024 * 1024  # bytes that wait to be written before reading stops
 HELD = 256 * 1024  # bytes that are written at once, whatever else this turn brings
 DRAIN_SECONDS = 10.0
+_PARTING = 1.0  # seconds in which answers that were there already leave, once the serving was cancelled
 MAX_IN_FLIGHT = 1024
 
 
@@ -302,16 +303,18 @@ class _Session(asyncio.Protocol):
             self._done.set_result(None)
 
     async def run(self, drain: float) -> None:
-        await self.open()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
-                self._loop.add_signal_handler(number, self._interrupted)
         await self._done
         if self.output.lost:
             await self.connection.cancel()
         else:
             await self.connection.drain(0.0 if self._stopped else drain)
             await self.output.close(drain)
+
+    def heed_signals(self) -> None:
+        """Let SIGTERM and SIGINT end the serving."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+                self._loop.add_signal_handler(number, self._interrupted)
 
     def _interrupted(self) -> None:
         self._stopped = True
@@ -327,14 +330,24 @@ async def serve_stdio(
     max_in_flight: int = MAX_IN_FLIGHT,
     drain: float = DRAIN_SECONDS,
 ) -> None:
-    """Serve the standard streams until the input ends or a signal says stop.
+    """Serve the standard streams inside a running event loop until the input ends, or until cancelled.
 
-    At the end of the input, answers that are owed are finished for at most `drain` seconds.
+    At the end of the input, answers that are owed are finished for at most `drain` seconds. Signals are
+    the program's own. Both streams are closed afterwards.
     """
     session = _Session(
         kernel, Streams.claim() if streams is None else streams, limits=limits, max_in_flight=max_in_flight
     )
-    await session.run(drain)
+    await session.open()
+    try:
+        await session.run(drain)
+    except asyncio.CancelledError:
+        await session.connection.cancel()
+        await session.output.close(_PARTING)
+        raise
+    finally:
+        if session.gate is not None:
+            session.gate.close()
 
 
 def run_stdio(kernel: Kernel, *, streams: Streams | None = None) -> None:
@@ -347,6 +360,8 @@ def run_stdio(kernel: Kernel, *, streams: Streams | None = None) -> None:
 
 async def _serve(kernel: Kernel, streams: Streams) -> None:
     session = _Session(kernel, streams, limits=DEFAULT, max_in_flight=MAX_IN_FLIGHT)
+    await session.open()
+    session.heed_signals()
     await session.run(DRAIN_SECONDS)
     if session.connection.stubborn or THREADS.working:
         # What is left cannot be stopped: the loop would wait for a coroutine that heeds no cancellation,
