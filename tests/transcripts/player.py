@@ -30,6 +30,9 @@ GOLDEN = Path(__file__).parent / "golden"
 EXAMPLES = ROOT / "examples"
 TIME_LIMIT = 30.0
 
+# The member of the params that the header `Mcp-Name` repeats, by method.
+SUBJECTS = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+
 Frame = dict[str, Any]
 
 
@@ -123,8 +126,9 @@ def derived(frame: Frame, revision: str) -> dict[str, str]:
     headers["mcp-protocol-version"] = revision
     if "_meta" in frame.get("params", {}):
         headers["mcp-method"] = frame["method"]
-        if frame["method"] == "tools/call":
-            headers["mcp-name"] = frame["params"]["name"]
+        subject = SUBJECTS.get(frame["method"])
+        if subject is not None:
+            headers["mcp-name"] = frame["params"][subject]
     return headers
 
 
