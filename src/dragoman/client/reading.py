@@ -11,8 +11,7 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from dragoman.client import result as tool_result
-from dragoman.client.result import ToolResult, check_type
+from dragoman.client.result import ToolResult, check_type, read
 from dragoman.errors import PeerFault
 from dragoman.model import (
     INPUT_REQUIRED,
@@ -71,7 +70,7 @@ def _or_asked(kind: type[R], method: str) -> Callable[[Raw], R | InputRequiredRe
 
 def read_tool(raw: Raw) -> ToolResult | InputRequiredResult:
     """A result of `tools/call`, kept even where it does not fit. Raises PeerFault, as `result.read`."""
-    answer, result = tool_result.read(raw)
+    answer, result = read(raw)
     if answer.result_type != INPUT_REQUIRED:
         return result
     return InputRequiredResult(input_requests=answer.input_requests, request_state=answer.request_state)

@@ -19,6 +19,7 @@ from dragoman.model import (
     Result,
     TextContent,
 )
+from dragoman.model.shown import record
 from dragoman.protocol.lenient import reader, without_nulls
 from dragoman.schema.shapes import is_array, is_object
 
@@ -31,6 +32,9 @@ class OtherContent(msgspec.Struct, frozen=True):
 
     type: str
     raw: Any
+
+    def __repr__(self) -> str:
+        return record(self)
 
 
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +52,12 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     is_error: bool = False
     invalid: tuple[str, ...] = ()
     meta: dict[str, Any] = {}
+
+    def __repr__(self) -> str:
+        absent = {name for name in ("is_error", "invalid", "meta") if not getattr(self, name)}
+        if not self.has_structured:
+            absent.add("structured")
+        return record(self, without={"has_structured", *absent})
 
     @property
     def text(self) -> str:

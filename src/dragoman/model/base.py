@@ -11,6 +11,8 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, Raw, UnsetType, field
 
+from dragoman.model.shown import record
+
 NAMESPACE = "io.modelcontextprotocol/"
 PROTOCOL_VERSION_KEY = NAMESPACE + "protocolVersion"
 CLIENT_INFO_KEY = NAMESPACE + "clientInfo"
@@ -39,6 +41,9 @@ class Model(msgspec.Struct, kw_only=True, omit_defaults=True, rename="camel"):
     Unknown members are ignored on the way in (the specification adds members within a revision's
     lifetime), and a member that is `UNSET` is not written.
     """
+
+    def __repr__(self) -> str:
+        return record(self)
 
 
 class Icon(Model, kw_only=True):
