@@ -137,6 +137,15 @@ class Listening:
             raise StopAsyncIteration
         return change
 
+    async def next(self) -> Change | None:
+        """The next change, or None at the end. Whoever gives up waiting does not end the listening."""
+        return await self._feed.next()
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more will be heard."""
+        return self._feed.over
+
     async def established(self) -> Self:
         """Return when no change is missed from now on.
 
@@ -151,7 +160,7 @@ class Listening:
         return self
 
     @property
-    def heard(self) -> tuple[ChangeKind | str, ...]:
+    def heard(self) -> tuple[str, ...]:
         """What is listened for: kinds of lists, and URIs; less than asked for where less is offered."""
         return tuple(kind if uri is None else uri for kind, uri in self._feed.wish.changes())
 

@@ -7,17 +7,34 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, Unpack
 
 from dragoman.client.background import Background
 from dragoman.client.client import Client
+from dragoman.client.feed import Change
+from dragoman.client.listening import Listening
 from dragoman.client.options import ClientKeywords, ProgressHandler
 from dragoman.client.result import ToolResult
+from dragoman.client.session import RequestKeywords
 from dragoman.client.target import TargetLike
 from dragoman.errors import ClosedError, UsageError
-from dragoman.model import DiscoverResult, Implementation, ServerCapabilities, Tool
+from dragoman.model import (
+    Completion,
+    DiscoverResult,
+    GetPromptResult,
+    Implementation,
+    LoggingLevel,
+    Prompt,
+    PromptReference,
+    ReadResourceResult,
+    Resource,
+    ResourceTemplate,
+    ResourceTemplateReference,
+    ServerCapabilities,
+    Tool,
+)
 from dragoman.revisions import Revision
 
 T = TypeVar("T")
@@ -28,6 +45,58 @@ def _end(background: Background, client: Client) -> None:
         background.run(client.close())
     finally:
         background.stop()
+
+
+class SyncListening:
+    """`Listening` for code that does not await: each step of the iteration blocks until something changed.
+
+    It ends with the client, from whichever thread that is closed, and by `close`.
+    """
+
+    def __init__(self, listening: Listening, run: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
+        self._listening = listening
+        self._run = run
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Change:
+        try:
+            change: Change | None = self._run(self._listening.next())
+        except ClosedError:
+            if not self._listening.over:
+                raise
+            change = None  # the client's thread has ended
+        if change is None:
+            raise StopIteration
+        return change
+
+    def established(self) -> Self:
+        """As `Listening.established`."""
+        self._run(self._listening.established())
+        return self
+
+    @property
+    def heard(self) -> tuple[str, ...]:
+        """As `Listening.heard`."""
+        return self._listening.heard
+
+    def close(self) -> None:
+        """As `Listening.aclose`."""
+        if not self._listening.over:
+            self._run(self._listening.aclose())
+
+    def __enter__(self) -> Self:
+        try:
+            return self.established()
+        except BaseException:
+            self.close()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
 
 class _Client(Client):
@@ -140,6 +209,18 @@ class SyncClient:
         """As `Client.list_tools`."""
         return self._run(self._client.list_tools(refresh=refresh))
 
+    def list_resources(self, *, refresh: bool = False) -> list[Resource]:
+        """As `Client.list_resources`."""
+        return self._run(self._client.list_resources(refresh=refresh))
+
+    def list_resource_templates(self, *, refresh: bool = False) -> list[ResourceTemplate]:
+        """As `Client.list_resource_templates`."""
+        return self._run(self._client.list_resource_templates(refresh=refresh))
+
+    def list_prompts(self, *, refresh: bool = False) -> list[Prompt]:
+        """As `Client.list_prompts`."""
+        return self._run(self._client.list_prompts(refresh=refresh))
+
     def call_tool(
         self,
         name: str,
@@ -158,6 +239,63 @@ class SyncClient:
             )
         )
         return result.raise_for_error() if check else result
+
+    def read_resource(self, uri: str, **keywords: Unpack[RequestKeywords]) -> ReadResourceResult:
+        """As `Client.read_resource`."""
+        return self._run(self._client.read_resource(uri, **keywords))
+
+    def get_prompt(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        **keywords: Unpack[RequestKeywords],
+    ) -> GetPromptResult:
+        """As `Client.get_prompt`."""
+        return self._run(self._client.get_prompt(name, arguments, **keywords))
+
+    def complete(
+        self,
+        ref: PromptReference | ResourceTemplateReference | str,
+        argument: str | Mapping[str, str],
+        *,
+        value: str = "",
+        context: Mapping[str, str] | None = None,
+    ) -> Completion:
+        """As `Client.complete`."""
+        return self._run(self._client.complete(ref, argument, value=value, context=context))
+
+    def listen(
+        self,
+        *,
+        tools: bool = False,
+        prompts: bool = False,
+        resources: bool | Sequence[str] = False,
+        resource_list: bool = False,
+    ) -> SyncListening:
+        """As `Client.listen`: `for change in client.listen(tools=True)`, where each step blocks."""
+
+        async def begin() -> Listening:
+            return self._client.listen(
+                tools=tools, prompts=prompts, resources=resources, resource_list=resource_list
+            )
+
+        return SyncListening(self._run(begin()), self._run)
+
+    def subscribe(self, uri: str) -> None:
+        """As `Client.subscribe`."""
+        self._run(self._client.subscribe(uri))
+
+    def unsubscribe(self, uri: str) -> None:
+        """As `Client.unsubscribe`."""
+        self._run(self._client.unsubscribe(uri))
+
+    def set_logging_level(self, level: LoggingLevel) -> None:
+        """As `Client.set_logging_level`."""
+        self._run(self._client.set_logging_level(level))
+
+    def roots_changed(self) -> None:
+        """As `Client.roots_changed`."""
+        self._run(self._client.roots_changed())
 
     def ping(self) -> None:
         """As `Client.ping`."""
