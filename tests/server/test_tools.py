@@ -455,6 +455,38 @@ def test_a_slip_is_told_when_it_happens_and_not_passed_over(misuse: Any, told: s
     assert server.tools == ()
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("get weather", "' ' in it"),
+        ("wetter/österreich", "'/ö' in it"),
+        ("x" * 129, "is 129 characters long"),
+        ("admin.tools.list", None),
+        ("DATA-EXPORT_v2", None),
+        ("x" * 128, None),
+    ],
+)
+def test_a_name_that_clients_may_refuse_is_warned_of(
+    name: str, told: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    Server("s").add_tool(lambda: None, name=name)
+    messages = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    if told is None:
+        assert messages == []
+    else:
+        assert len(messages) == 1
+        assert told in messages[0]
+        assert "1 to 128 of A-Z a-z 0-9 _ - . (server/tools, Tool Names)" in messages[0]
+
+
+def test_a_name_that_a_prefix_makes_is_looked_at_too(caplog: pytest.LogCaptureFixture) -> None:
+    outer, inner = Server("outer"), Server("inner")
+    inner.add_tool(lambda: None, name="fine")
+    outer.mount(inner, prefix="in side ")
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "'in side fine'" in caplog.text
+
+
 class Thing:
     def method(self, a: int) -> int:
         return a

@@ -41,7 +41,7 @@ from dragoman.server.home import Home
 from dragoman.server.middleware import Handler, Middleware, fold
 from dragoman.server.registry import Paging, Registry
 from dragoman.server.subscriptions import Hub, Kind
-from dragoman.server.tool import Tool
+from dragoman.server.tool import NameRule, Tool
 
 if TYPE_CHECKING:
     from dragoman.server.catalog import Catalog
@@ -100,6 +100,7 @@ class Kernel:
             "tools/call": self._call_tool,
         }
         self.tools.on_change = self.tools_changed
+        self.tools.watchers.append(NameRule())
         self._paging = paging
         self._catalog: Catalog | None = None
 

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from inspect import isasyncgenfunction, isgeneratorfunction
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypedDict, TypeVar, cast
 
 import msgspec
 from msgspec import UNSET
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 log = logging.getLogger("dragoman.server")
 
 TaskChoice: TypeAlias = bool | Literal["required"]
+
+_NAME_MAX: Final = 128
+_NAME_OF: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.")
 
 
 class ToolOptions(TypedDict, total=False):
@@ -202,6 +205,31 @@ def build(function: Function, options: ToolOptions, *, protocol_errors: bool = F
         needs=None if injection is None else injection.needs(signature),
         task=_task(options.get("task", False)),
     )
+
+
+class NameRule:
+    """Follows the tools of a server: a name that clients may refuse is logged as it is given."""
+
+    def check(self, item: Tool) -> None:
+        """Nothing: the rule is a SHOULD, and a server that breaks it works with many clients."""
+
+    def added(self, item: Tool) -> None:
+        """Warn of a name outside the rule (server/tools, "Tool Names")."""
+        name = item.name
+        odd = "".join(dict.fromkeys(char for char in name if char not in _NAME_OF))
+        if not odd and len(name) <= _NAME_MAX:
+            return
+        said = f"has {odd!r} in it" if odd else f"is {len(name)} characters long"
+        log.warning(
+            "the name of the tool %.140r %s, which some clients refuse: the specification has 1 to %d of "
+            "A-Z a-z 0-9 _ - . (server/tools, Tool Names)",
+            name,
+            said,
+            _NAME_MAX,
+        )
+
+    def removed(self, item: Tool) -> None:
+        """Nothing."""
 
 
 def _task(given: T) -> T:
