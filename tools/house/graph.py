@@ -11,7 +11,8 @@ from .source import PACKAGE, Finding, Source, is_type_checking
 # Foundations first: a module imports only from its own layer and from those before it. The empty
 # name is the lazy root. `transports` stands before `server` and `client`, which name them; a
 # transport takes the kernel that it serves as an argument. `stores` stands before both: sessions keep
-# their logs in one, and extensions their jobs.
+# their logs in one, and extensions their jobs. `testing` has clients and servers to test with, and the
+# commands that record and replay stand on it.
 LAYERS = (
     *("version", "errors", "jsonrpc", "model", "revisions", "protocol", "schema", "stores", "transports"),
     *(
@@ -20,6 +21,7 @@ LAYERS = (
         "auth",
         "extensions",
         "host",
+        "testing",
         "gateway",
         "inspector",
         "cli",
@@ -41,6 +43,8 @@ OPTIONAL = frozenset(
 LAZY_MODULES = {
     "dragoman": "the lazy root (PEP 562)",
     "dragoman.cli.main": "each command is loaded when it is called",
+    "dragoman.testing": "a test that needs one name does not wait for the others",
+    "dragoman.testing.plugin": "every run of pytest loads it, and few tests ask for its fixtures",
 }
 
 # (module, imported module) inside a function, and why.
@@ -58,7 +62,10 @@ LAZY_IMPORTS: dict[tuple[str, str], str] = {
 }
 
 # (module, imported package) at the top of a module that is itself loaded only where it is used, and why.
-TOP_OPTIONAL: dict[tuple[str, str], str] = {}
+TOP_OPTIONAL: dict[tuple[str, str], str] = {
+    ("dragoman.testing.plugin", "pytest"): "pytest loads it",
+    ("dragoman.testing.fixtures", "pytest"): "the plugin loads it",
+}
 
 
 def _resolve(source: Source, node: ast.ImportFrom) -> str:
