@@ -17,7 +17,7 @@ import uvicorn
 from msgspec import Meta
 
 from dragoman.jsonrpc import RpcError, Service
-from dragoman.transports.post import HttpService
+from dragoman.transports import HttpService
 
 Address = Annotated[str, Meta(pattern=r"^0x[0-9a-fA-F]{40}$")]
 Block = Annotated[str, Meta(pattern=r"^(latest|earliest|pending|0x(0|[1-9a-f][0-9a-f]*))$")]

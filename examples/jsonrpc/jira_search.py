@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from dragoman.jsonrpc import Exchange, RpcError, Service
-from dragoman.transports.fds import serve_stdio
+from dragoman.transports import serve_stdio
 
 INVALID_REQUEST = -32600
 PAGE = 2

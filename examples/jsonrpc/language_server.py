@@ -16,8 +16,7 @@ import msgspec
 
 from dragoman.errors import RemoteError
 from dragoman.jsonrpc import Cancellation, ContentLength, Exchange, RpcError, Service
-from dragoman.transports.fds import serve_stdio
-from dragoman.transports.runner import Options
+from dragoman.transports import Options, serve_stdio
 
 INVALID_PARAMS = -32602
 
