@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from collections.abc import Generator
 
 import pytest
 
@@ -29,3 +30,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for area in ONE_WORKER:
             if area in parts:
                 item.add_marker(pytest.mark.xdist_group(area))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """What a test printed or logged may be no Unicode text, and workers pass reports on as UTF-8."""
+    report = yield
+    report.sections = [(_text(title), _text(content)) for title, content in report.sections]
+    return report
+
+
+def _text(words: str) -> str:
+    return words.encode("utf-8", "backslashreplace").decode("utf-8")
