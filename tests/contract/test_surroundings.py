@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from uuid import uuid4
 
@@ -69,6 +70,37 @@ async def test_who_calls_decides_what_there_is(stage: Stage, revision: str, who:
         else:
             assert (await room.refused("tools/call", name="admin_tool")).code == -32602
             await room.refused("resources/read", uri="notes://admin")
+    room.check()
+
+
+@pytest.mark.parametrize("who", ["ada", "bob"])
+async def test_who_may_not_see_a_resource_cannot_watch_it(stage: Stage, revision: str, who: str) -> None:
+    watched = {"notes://admin", "notes://text"}
+    async with Room.capable(stage.url, revision, headers={"authorization": f"Bearer {who}"}) as room:
+        if revision == STATELESS:
+            # Granted to both, so that the answer does not tell what is hidden from what is not there.
+            listening = room.client.request(
+                "subscriptions/listen", {"notifications": {"resourceSubscriptions": sorted(watched)}}
+            )
+            listen = asyncio.ensure_future(listening)
+            told = await room.heard("notifications/subscriptions/acknowledged")
+            assert set(told["notifications"]["resourceSubscriptions"]) == watched
+        else:
+            await room.client.request("resources/subscribe", {"uri": "notes://text"})
+            if who == "ada":
+                await room.client.request("resources/subscribe", {"uri": "notes://admin"})
+            else:
+                error = await room.refused("resources/subscribe", uri="notes://admin")
+                assert (error.code, error.message) == (-32002, "Resource not found: notes://admin")
+        for uri in ("notes://admin", "notes://text"):
+            await room.call("update", uri=uri)
+        uris = [(await room.heard("notifications/resources/updated"))["uri"]]
+        if who == "ada":
+            uris.append((await room.heard("notifications/resources/updated"))["uri"])
+        assert uris == (["notes://admin", "notes://text"] if who == "ada" else ["notes://text"])
+        if revision == STATELESS:
+            listen.cancel()
+            await asyncio.wait([listen])
     room.check()
 
 

@@ -139,6 +139,16 @@ class Catalog:
 
         return answer
 
+    def hidden(self, uri: str, principal: str | None) -> bool:
+        """Whether what stands at `uri` is there for others, and not for this principal."""
+        if self._seen(principal) is None:
+            return False
+        try:
+            self.reading.find(uri, principal)
+        except ResourceNotFound:
+            return self.reading.exists(uri)
+        return False
+
     def _sees(self, item: Any, principal: str | None) -> bool:
         seen = self._seen(principal)
         return seen is None or seen(item)

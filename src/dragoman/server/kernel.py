@@ -194,6 +194,7 @@ class Kernel:
             from dragoman.server.catalog import Catalog
 
             self._catalog = Catalog(self._paging, seen=self.seen, changed=self.changed)
+            self.hub.hidden = self._catalog.hidden
         return self._catalog
 
     async def _read(self, call: Call, context: Context, *, uri: str) -> list[ResourceContents]:

@@ -157,6 +157,16 @@ class Reading:
             return resource, {}
         return self._templates.find(uri, lambda template: self._sees(template, principal))
 
+    def exists(self, uri: str) -> bool:
+        """Whether anybody at all could read what is at `uri`."""
+        if self._resources.get(uri) or self._resources.get(encoded(uri)):
+            return True
+        try:
+            self._templates.find(uri, lambda template: True)
+        except ResourceNotFound:
+            return False
+        return True
+
     async def read(self, call: Call) -> Result:
         """Answer `resources/read`.
 

@@ -52,10 +52,16 @@ class Subscription(msgspec.Struct, eq=False):
     link: Link
     ended: asyncio.Future[None]
     watched: frozenset[str] = frozenset()  # resources
+    principal: str | None = None
 
     def tag(self) -> dict[str, Any]:
         """The `_meta` that every message on this stream carries."""
         return {SUBSCRIPTION_ID_KEY: self.id}
+
+
+def _nothing_hidden(uri: str, principal: str | None) -> bool:
+    del uri, principal
+    return False
 
 
 class Hub(msgspec.Struct, eq=False):
@@ -66,6 +72,8 @@ class Hub(msgspec.Struct, eq=False):
     links: set[Link] = set()
     granted: frozenset[str] = frozenset()  # members of the filter that extensions serve
     outward: list[Callable[[str], None]] = []  # who else is told of updated resources
+    # Whether there is something at a URI that a principal does not see.
+    hidden: Callable[[str, str | None], bool] = _nothing_hidden
 
     async def listen(self, call: Call) -> SubscriptionsListenResult:
         """Answer `subscriptions/listen`: acknowledge, then stay until the client or the server ends it."""
@@ -73,7 +81,7 @@ class Hub(msgspec.Struct, eq=False):
         wish = self._granted(params.notifications)
         ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         watched = frozenset(wish.resource_subscriptions or ())
-        subscription = Subscription(call.id, wish, call.channel, call.link, ended, watched)
+        subscription = Subscription(call.id, wish, call.channel, call.link, ended, watched, call.principal)
         acknowledged = _Acknowledged(meta=subscription.tag(), notifications=wish)
         call.channel.notify("notifications/subscriptions/acknowledged", acknowledged)
         self.subscriptions.add(subscription)
@@ -106,7 +114,8 @@ class Hub(msgspec.Struct, eq=False):
         """Tell everybody who watches a resource that it changed."""
         method = "notifications/resources/updated"
         for subscription in list(self.subscriptions):
-            if uri in subscription.watched:
+            # The acknowledgement does not tell what is hidden from what is not there, and nor does this.
+            if uri in subscription.watched and not self.hidden(uri, subscription.principal):
                 subscription.channel.notify(method, _Changed(meta=subscription.tag(), uri=uri))
         for link in list(self.links):
             if uri in link.subscriptions and link.notify is not None:
