@@ -221,15 +221,33 @@ def test_usage(words: list[str], message: str, place: Path) -> None:
 def test_a_server_that_does_not_come_up_says_why(tmp_path: Path) -> None:
     (tmp_path / "server.py").write_text("import nowhere_to_be_found\n")
     done = call("add", cwd=tmp_path)
-    assert (done.status, done.out) == (4, "")
+    assert (done.status, done.out) == (2, "")
     # Once: the file is not started again in the hope that it likes another question better.
     assert done.err.count("ModuleNotFoundError: No module named 'nowhere_to_be_found'") == 1
     assert f"  try: install what has 'nowhere_to_be_found' for {sys.executable}" in done.err
-    assert "dragoman: server (probe): the server ended (exit status 2)" in done.err
+    assert "the server ended" not in done.err  # what adds nothing
+    assert done.err.count("server.py cannot be imported") == 1
     error = call("add", "--json", cwd=tmp_path).value["error"]
-    assert error["kind"] == "connect"
-    assert error["exit_status"] == 2
+    assert (error["kind"], error["message"]) == ("usage", "server.py cannot be imported")
+    assert error["hint"].startswith("install what has 'nowhere_to_be_found'")
     assert any("ModuleNotFoundError" in line for line in error["stderr_tail"])
+
+
+def test_a_file_without_a_server_is_a_matter_of_usage(tmp_path: Path) -> None:
+    (tmp_path / "server.py").write_text("x = 1\n")
+    for command in (["list"], ["discover"], ["call", "add"]):
+        done = dragoman(command[0], "server.py", *command[1:], cwd=tmp_path)
+        assert (done.status, done.out) == (2, "")
+        assert done.err.splitlines() == [
+            "dragoman: server.py: there is no dragoman Server in it",
+            "  try: server = Server(...)",
+        ]
+
+
+def test_another_program_that_ends_with_2_did_not_come_up(place: Path) -> None:
+    done = dragoman("list", f"{sys.executable} -c 'raise SystemExit(2)'", cwd=place)
+    assert done.status == 4
+    assert "the server ended (exit status 2)" in done.err
 
 
 def test_a_program_that_does_not_exist(place: Path) -> None:

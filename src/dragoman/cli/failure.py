@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from dragoman.errors import (
+    ClosedError,
     DeadlineError,
     DragomanError,
     LocalError,
@@ -42,6 +43,32 @@ class ToolFailed(DragomanError):
         super().__init__(text)
         self.text = text
         self.result = result
+
+
+class FileFault(UsageError):
+    """The user's file has no server, or raised when it was imported; the program that tried has said so."""
+
+
+_BEFORE: Final = frozenset({"spawn", "connect", "probe", "initialize"})  # stages without a server yet
+_OWN: Final = "dragoman: "
+_TRY: Final = "  try: "
+
+
+def own(error: DragomanError) -> DragomanError:
+    """The error itself, or what `dragoman run` said before it ended, where it was that which was started.
+
+    To the one who named a file it makes no difference that another process looked into it.
+    """
+    if not isinstance(error, ClosedError) or error.exit_status != USAGE or error.stage not in _BEFORE:
+        return error
+    hint: str | None = None
+    for line in reversed(error.stderr_tail):
+        if line.startswith(_OWN):
+            return FileFault(
+                line.removeprefix(_OWN), server=error.server, stderr_tail=error.stderr_tail, hint=hint
+            )
+        hint = line.removeprefix(_TRY) if line.startswith(_TRY) else None
+    return error
 
 
 def status(error: DragomanError) -> int:
@@ -95,7 +122,8 @@ def record(error: DragomanError) -> dict[str, Any]:
 def lines(error: DragomanError) -> list[str]:
     """The error for a person, the most important line first.
 
-    What a program said on stderr before it ended is not repeated: it went to our stderr as it came.
+    What a program said on stderr before it ended is not repeated: it went to our stderr as it came. There
+    are no lines at all where that was everything.
     """
     if isinstance(error, ToolFailed):
         return [error.text or "the tool failed and did not say why"]
@@ -104,7 +132,7 @@ def lines(error: DragomanError) -> list[str]:
         return [f"the server answered with error {error.code}: {error.message}", *data]
     if not isinstance(error, LocalError):
         return [str(error)]
-    return _local(error)
+    return [] if isinstance(error, FileFault) else _local(error)
 
 
 def _local(error: LocalError) -> list[str]:

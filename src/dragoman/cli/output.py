@@ -47,8 +47,11 @@ def fail(error: DragomanError, *, json: bool) -> int:
     """Tell what went wrong, on stderr and with `--json` on stdout too; returns the exit status."""
     if json:
         envelope(ok=False, value=failure.record(error))
-    first, *rest = failure.lines(error)
-    note("\n".join([first if isinstance(error, failure.ToolFailed) else f"dragoman: {first}", *rest]))
+    lines = failure.lines(error)
+    if lines and not isinstance(error, failure.ToolFailed):
+        lines[0] = f"dragoman: {lines[0]}"
+    if lines:
+        note("\n".join(lines))
     return failure.status(error)
 
 

@@ -41,7 +41,7 @@ def perform(
     try:
         asyncio.run(_perform(options, work, show=show, more=more))
     except DragomanError as exc:
-        return output.fail(exc, json=options.json)
+        return output.fail(failure.own(exc), json=options.json)
     finally:
         log.removeHandler(warnings)
     return failure.DONE
