@@ -254,6 +254,7 @@ def test_a_program_that_does_not_exist(place: Path) -> None:
     done = dragoman("call", "no-such-program --flag", "add", cwd=place)
     assert done.status == 4
     assert "'no-such-program'" in done.err
+    assert done.err.endswith("\n  try: give the program's full path, or change PATH\n")
 
 
 def test_nobody_listens_there(place: Path) -> None:

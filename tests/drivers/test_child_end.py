@@ -367,6 +367,12 @@ async def test_a_program_that_is_not_on_the_path() -> None:
     assert "full path" in (error.hint or "")
 
 
+async def test_a_long_path_is_told_by_its_beginning() -> None:
+    path = os.pathsep.join(f"/opt/{number}" for number in range(12))
+    error = await failure(["no-such-program-7"], env={"PATH": path})
+    assert error.message.endswith("was not found on PATH (/opt/0:/opt/1:/opt/2 and 9 more)")
+
+
 async def test_a_launcher_that_is_not_installed() -> None:
     error = await failure(["npx", "-y", "x"], env={"PATH": "/nonexistent"})
     assert error.hint == "install Node.js, which brings npx"

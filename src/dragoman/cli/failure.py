@@ -32,6 +32,8 @@ DENIED: Final = 5
 # What the library calls `timeout=` or `protocol='auto'` is `--timeout` or `--protocol auto` here.
 _TIMEOUT: Final = re.compile(r"\b(?:connect_|idle_)?timeout=(?=$|[ ,:])")
 _PROTOCOL: Final = re.compile(r"\bprotocol='([^']*)'")
+# A program started here has the environment of the command, where a configuration has one for each server.
+_ENV: Final = "set PATH in the server's env"
 
 _DENYING: Final = frozenset({401, 403})  # HTTP statuses
 
@@ -150,4 +152,5 @@ def _hint(error: LocalError) -> str | None:
     """What to try, with the command's options where the library names its keywords."""
     if error.hint is None:
         return None
-    return _PROTOCOL.sub(r"--protocol \1", _TIMEOUT.sub("--timeout", error.hint))
+    told = _PROTOCOL.sub(r"--protocol \1", _TIMEOUT.sub("--timeout", error.hint))
+    return told.replace(_ENV, "change PATH")

@@ -53,6 +53,7 @@ _PROVIDERS: Final = {
 }
 
 _LAUNCHERS: Final = ("python", "node", "npx", "uvx", "bunx", "deno", "sh", "bash")
+_PLACES: Final = 3  # of PATH that are named: enough to tell which PATH it was
 _PATHS: Final = ("/", "./", "../", "~/")
 _SCRIPTS: Final = (".py", ".js", ".mjs", ".cjs", ".ts", ".sh")
 
@@ -311,7 +312,9 @@ def _why_not(
     program: str, exc: OSError, *, path: Sequence[str], cwd: str | os.PathLike[str] | None
 ) -> tuple[str, str | None]:
     """What stood in the way of starting `program`, and what to try."""
-    searched = os.pathsep.join(path)
+    searched = os.pathsep.join(path[:_PLACES])
+    if len(path) > _PLACES:
+        searched += f" and {len(path) - _PLACES} more"
     here = "/" in program
     places = [cwd or "."] if here else path
     # `os.path` says no where `pathlib` raises, as for a name that is too long.
