@@ -145,8 +145,13 @@ async def test_nobody_there_is_no_old_server() -> None:
 
 async def test_a_path_without_an_endpoint_says_so() -> None:
     async with served(Weather().server) as url:
-        with pytest.raises(NegotiationError, match="it is at /mcp"):
+        with pytest.raises(NegotiationError) as caught:
             await Client(url.replace("/mcp", "/elsewhere")).connect()
+    # One reason, told once, and the URL to take instead.
+    assert caught.value.message == (
+        "the server refused the handshake: No MCP endpoint at /elsewhere; it is at /mcp (-32600)"
+    )
+    assert caught.value.hint == url
 
 
 # A session that the server has ended

@@ -174,7 +174,7 @@ async def test_over_http_the_way_being_barred_is_raised_as_it_is(status: int) ->
 
     transport = Scripted(script, shared=False)
     with pytest.raises(HttpError) as caught:
-        await Client(transport).connect()
+        await Client(transport, retry_for=0).connect()
     assert caught.value.status == status
     assert methods(transport) == ["server/discover"]
 
@@ -229,6 +229,31 @@ async def test_a_refused_handshake_has_the_servers_own_error_as_its_cause() -> N
     with pytest.raises(NegotiationError, match="out of order") as caught:
         await Client(Scripted(script)).connect()
     assert isinstance(caught.value.__cause__, RemoteError)
+
+
+async def test_what_is_answered_differently_is_told_of_each() -> None:
+    async def script(transport: Scripted, heard: Heard) -> Any:
+        raise Fail(-32603, f"no {heard.method}")
+
+    with pytest.raises(NegotiationError) as caught:
+        await Client(Scripted(script)).connect()
+    assert caught.value.message.endswith(
+        "(`server/discover`: no server/discover (-32603); `initialize`: no initialize (-32603))"
+    )
+
+
+@pytest.mark.parametrize(
+    "endpoint", ["//evil.example/mcp", "https://evil.example", "/a b", "/" + "x" * 300, 7]
+)
+async def test_a_path_that_is_none_is_no_hint(endpoint: Any) -> None:
+    async def script(transport: Scripted, heard: Heard) -> Any:
+        raise Fail(-32600, "not here", {"endpoint": endpoint})
+
+    transport: Any = Scripted(script)
+    transport.facts = lambda: {"url": "http://h/x"}
+    with pytest.raises(NegotiationError) as caught:
+        await Client(transport).connect()
+    assert caught.value.hint is None
 
 
 @pytest.mark.parametrize("version", [r.version for r in REVISIONS])

@@ -6,6 +6,7 @@ The rules are in `protocol.negotiation`; here are the waiting, the processes and
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Coroutine
 from typing import Any, Final
 
@@ -20,11 +21,14 @@ from dragoman.jsonrpc.message import Response, encode_request
 from dragoman.model import InitializeParams, Params
 from dragoman.protocol.negotiation import INITIALIZE, Negotiator, Ready, Send, Step
 from dragoman.revisions import BY_VERSION, Revision
+from dragoman.schema.shapes import is_object
 from dragoman.transports.base import Outgoing
 
 # What each server spoke, by `Target.key`, for the life of this process (versioning: Backward Compatibility).
 _verdicts: Final[dict[str, str]] = {}
 _VERDICTS_MAX: Final = 512
+# A path on the same host, of a length that a person reads.
+_PATH: Final = re.compile(r"/(?:[\w.~%-][\w.~%/-]{0,200})?", re.ASCII)
 
 
 def forget(key: str | None) -> None:
@@ -41,6 +45,16 @@ def _remember(key: str | None, revision: Revision) -> None:
     if len(_verdicts) >= _VERDICTS_MAX and key not in _verdicts:
         _verdicts.pop(next(iter(_verdicts)), None)
     _verdicts[key] = revision.version
+
+
+def _elsewhere(refusal: RemoteError | None, url: object) -> str | None:
+    """The URL of the endpoint, where there is none at this `url` and the server says at which path it is."""
+    data = None if refusal is None else refusal.data
+    path = data.get("endpoint") if is_object(data) else None
+    if not isinstance(url, str) or not isinstance(path, str) or not _PATH.fullmatch(path):
+        return None
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://{rest.partition('/')[0]}{path}"
 
 
 class Opening:
@@ -134,6 +148,7 @@ class Opening:
                 fault.stage = self._stage
                 fault.hint = fault.hint or hint
             raise fault
+        hint = _elsewhere(self._refusal, self._connection.transport.facts().get("url")) or hint
         error = NegotiationError(
             step.why or "no answer", server=self._target.name, stage=self._stage, hint=hint
         )

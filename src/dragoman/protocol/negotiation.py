@@ -103,7 +103,7 @@ class Negotiator:
         self._probed = False  # this process has had a `server/discover`
         self._retried = self._reprobed = self._restarted = False
         self._late: Ready | None = None
-        self._said: list[str] = []  # what the server answered on the way, for the error
+        self._said: list[tuple[str, str]] = []  # what the server answered on the way to what, for the error
 
     def start(self) -> Step:
         """The first thing to send."""
@@ -249,10 +249,13 @@ class Negotiator:
         return GiveUp(f"no protocol revision in common: this client speaks {ours}; the server names {named}")
 
     def _note(self, method: str, what: str) -> None:
-        self._said.append(f"`{method}`: {what}")
+        self._said.append((method, what))
 
     def _story(self) -> str:
-        return f" ({'; '.join(self._said)})" if self._said else ""
+        whats = {what for _, what in self._said}
+        if len(whats) == 1 and len(self._said) > 1:
+            return f": {whats.pop()}"  # one reason, to whatever was asked
+        return f" ({'; '.join(f'`{method}`: {what}' for method, what in self._said)})" if self._said else ""
 
 
 def _discovered(result: Raw) -> tuple[DiscoverResult | None, str]:

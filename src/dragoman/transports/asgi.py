@@ -156,7 +156,9 @@ class HttpApp:
         rest, root = _below_root(scope), scope.get("root_path", "")
         old = self.old is not None and self.old.serves(rest)
         if scope["path"] != self.path and rest != self.path and not (rest == "" and root) and not old:
-            return fault(404, f"No MCP endpoint at {scope['path']}; it is at {root}{self.path or '/'}")
+            place = f"{root}{self.path or '/'}"
+            text = f"No MCP endpoint at {scope['path']}; it is at {place}"
+            return fault(404, text, data={"endpoint": place})
         denied = self.rules.check(head.fields, server=server, peer=scope.get("client"))
         if denied is not None:
             names = ", ".join(denied.allowed)
