@@ -22,7 +22,8 @@ class LocalError(DragomanError):
     `message` says what happened; the rest says where, as far as it is known: `server` (the
     name by which the caller knows it), `stage` (`"spawn"`, `"connect"`, `"probe"`,
     `"initialize"`, `"call"`, `"close"`), `exit_status` of a child process (negative: the signal
-    that ended it), `stderr_tail` (its last lines) and `hint` (what to try).
+    that ended it), `stderr_tail` (its last lines) and `hint` (what to try). `undelivered` is true where
+    the request surely did not reach the server, so that sending it again is no second request.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class LocalError(DragomanError):
         self.exit_status = exit_status
         self.stderr_tail = tuple(stderr_tail)
         self.hint = hint
+        self.undelivered = False
 
     def __str__(self) -> str:
         where = " ".join(
@@ -64,7 +66,12 @@ class UsageError(LocalError):
 
 
 class ConnectError(LocalError):
-    """No connection came about: the program did not start, the address did not answer."""
+    """No connection came about: the program did not start, the address did not answer.
+
+    `passing` is true where that may be otherwise in a moment: the server is not there, or not yet.
+    """
+
+    passing = False
 
 
 class NegotiationError(ConnectError):
@@ -90,7 +97,8 @@ class HttpError(LocalError):
     characters, secrets of the request taken out), `content_type` its type or None, `location` where a
     redirect points to, `challenge` the value of `WWW-Authenticate`. `session_ended` is true for a
     404 to a request that named a session: it is over, and a new `initialize` opens another one
-    (2025-11-25, Streamable HTTP, "Session Management").
+    (2025-11-25, Streamable HTTP, "Session Management"). `retry_after` are the seconds after which
+    the server wants to be asked again, None where it does not say.
     """
 
     def __init__(
@@ -110,6 +118,7 @@ class HttpError(LocalError):
         self.content_type: str | None = None
         self.location: str | None = None
         self.challenge: str | None = None
+        self.retry_after: float | None = None
         self.session_ended = False
 
 

@@ -140,7 +140,7 @@ async def test_nobody_there_is_no_old_server() -> None:
     async with served(Weather().server) as url:
         pass
     with pytest.raises(ConnectError):
-        await Client(url).connect()
+        await Client(url, retry_for=0).connect()
 
 
 async def test_a_path_without_an_endpoint_says_so() -> None:

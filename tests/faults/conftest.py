@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 
 import pytest
@@ -14,3 +15,11 @@ def no_verdicts() -> Iterator[None]:
     opening.forget(None)
     yield
     opening.forget(None)
+
+
+@pytest.fixture
+def unused_port() -> int:
+    """A port of the loopback address on which nobody listens yet."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]

@@ -68,7 +68,8 @@ def _target(text: str) -> TargetLike:
 
 
 def _keywords(options: Namespace, more: ClientKeywords) -> ClientKeywords:
-    keywords: ClientKeywords = {"protocol": options.protocol, **more}
+    # Whoever stands before a terminal is told at once that nobody is there.
+    keywords: ClientKeywords = {"protocol": options.protocol, "retry_for": 0.0, **more}
     if options.header:
         keywords["headers"] = dict(options.header)
     if options.timeout is not None:

@@ -87,7 +87,7 @@ class Client(Verbs):
         try:
             opening = Opening(connection, options=self._options, inputs=self._inputs)
             ready = await opening.run()
-            connection.on_session_ended = opening.renew
+            connection.recovery.renew = opening.renew
             hello = _neutral(ready.hello, ready.revision)
             session = Session(connection, hello, options=self._options, inputs=self._inputs)
             await session.ask_for_logs()

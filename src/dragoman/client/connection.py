@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from inspect import isawaitable
+from math import inf
 from typing import Any, Final
 
 import msgspec
@@ -18,9 +19,10 @@ from msgspec import UNSET, Raw, UnsetType
 from dragoman.client.frames import encode_call
 from dragoman.client.inputs import PING, Inputs
 from dragoman.client.options import ClientOptions, ProgressHandler
+from dragoman.client.recovery import Course, Patience, Recovery, is_safe
 from dragoman.client.target import Target
 from dragoman.client.waiting import Limits, Waiting
-from dragoman.errors import ClosedError, HttpError, RemoteError
+from dragoman.errors import ClosedError, LocalError, RemoteError
 from dragoman.jsonrpc.message import (
     METHOD_NOT_FOUND,
     Notification,
@@ -52,6 +54,7 @@ class Extras:
     progress: ProgressHandler | None = None
     limits: Limits | None = None  # in place of the connection's
     on_sent: Callable[[int], None] | None = None  # called with the id, each time it is sent
+    safe: bool = False  # the server may get it twice, whatever its method is
 
 
 PLAIN: Final = Extras()
@@ -67,9 +70,7 @@ class Connection:
         self.limits = Limits(options.idle_timeout, options.timeout)
         self.on_notice: Callable[[str, Raw], None] = _nobody  # every notification: method and params
         self.on_gap: Callable[[], None] = _nothing  # what a server says by itself may have been missed
-        self.on_session_ended: Callable[[], Awaitable[None]] | None = None
-        # Called when a server that has forgotten everything is spoken with anew: a new session or process.
-        self.on_renewed: Callable[[], Awaitable[None]] | None = None
+        self.recovery = Recovery(target.name, options)
         self._options = options
         self.log_level: LoggingLevel | UnsetType = UNSET if options.log_handler is None else options.log_level
         self._inputs = inputs
@@ -80,8 +81,6 @@ class Connection:
         self._asked_since = 0.0
         self._tasks: set[asyncio.Task[None]] = set()
         self._base = b"{"  # the `_meta` of every request, still open at its end
-        self._renewing = asyncio.Lock()
-        self._sessions = 0  # how many were renewed
         self._closing: asyncio.Task[None] | None = None
 
     # Life --------------------------------------------------------------------------------------------
@@ -94,7 +93,11 @@ class Connection:
         """Replace the transport by a new one to the same target: a process ended, start it once more."""
         await self.transport.close()
         self.transport = self.target.make()
-        await self._start()
+        try:
+            await self._start()
+        except BaseException:
+            await self.transport.close()  # it says so to whoever uses it
+            raise
 
     async def _start(self) -> None:
         self._check_open()
@@ -150,6 +153,7 @@ class Connection:
         await asyncio.shield(self._closing)
 
     async def _close(self) -> None:
+        self.recovery.close()
         await self.transport.close()
         for task in self._tasks:
             task.cancel()
@@ -166,8 +170,7 @@ class Connection:
     async def request(self, method: str, params: Params | dict[str, Any], *, extras: Extras = PLAIN) -> Raw:
         """Send a request of the agreed revision and await its raw result.
 
-        A request that came too late for its HTTP session is sent again in a new one: the server has
-        not taken it (2025-11-25, Streamable HTTP, "Session Management").
+        One that failed on its way is sent again where `Recovery` says so, with an id of its own.
 
         Raises:
             RemoteError: the server answered with an error.
@@ -175,26 +178,25 @@ class Connection:
             ClosedError, ConnectError, HttpError: as `Transport.exchange`.
             UsageError: the params cannot be sent as JSON.
         """
-        session = self._sessions
+        recovery = self.recovery
+        if recovery.renewal is not None:
+            await recovery.ready()
+        generation = recovery.generation
         try:
             response = await self._send(method, params, extras=extras)
-        except HttpError as exc:
-            if not exc.session_ended or self.on_session_ended is None:
-                raise
-            await self._renew(session, self.on_session_ended)
-            response = await self._send(method, params, extras=extras)
+        except LocalError as exc:
+            limits = extras.limits or self.limits
+            course = Course(
+                send=lambda: self._send(method, params, extras=extras),
+                safe=extras.safe or is_safe(method, self.revision),
+                generation=generation,
+                patience=Patience(min(recovery.limit, limits.overall or inf)),
+            )
+            restarts = self.transport.shared and self.target.restarts
+            response = await recovery.again(exc, course, restarts=restarts)
         if response.error is None:
             return response.result
         raise remote_error(response)
-
-    async def _renew(self, session: int, renew: Callable[[], Awaitable[None]]) -> None:
-        # Whoever comes first opens the new session, for all that were in the old one.
-        async with self._renewing:
-            if self._sessions == session:
-                await renew()
-                self._sessions += 1
-                if self.on_renewed is not None:
-                    await self.on_renewed()
 
     async def _send(self, method: str, params: Params | dict[str, Any], *, extras: Extras) -> Response:
         self._check_open()

@@ -89,7 +89,9 @@ class Member:
         self.tools: dict[str, Tool] = {}
         self.settled = asyncio.Event()  # no attempt is under way
         self._target = target
-        self._options: ClientKeywords = {"name": name, **options, "notification_handler": self._notified}
+        # A server that is not there is waited for by this, where it can be seen, and not by the client.
+        self._options: ClientKeywords = {"name": name, "retry_for": 0.0, **options}
+        self._options["notification_handler"] = self._notified
         self._retry = retry
         self._on_change = on_change
         self._said = options.get("notification_handler")

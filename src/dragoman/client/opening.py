@@ -15,8 +15,17 @@ from msgspec import Raw
 from dragoman.client.connection import Connection, remote_error
 from dragoman.client.inputs import Inputs
 from dragoman.client.options import AUTO, ClientOptions
+from dragoman.client.recovery import Patience, may_pass
 from dragoman.client.target import Target
-from dragoman.errors import ClosedError, DeadlineError, HttpError, LocalError, NegotiationError, RemoteError
+from dragoman.errors import (
+    ClosedError,
+    ConnectError,
+    DeadlineError,
+    HttpError,
+    LocalError,
+    NegotiationError,
+    RemoteError,
+)
 from dragoman.jsonrpc.message import Response, encode_request
 from dragoman.model import InitializeParams, Params
 from dragoman.protocol.negotiation import INITIALIZE, Negotiator, Ready, Send, Step
@@ -68,6 +77,7 @@ class Opening:
         self._stage = "spawn" if self._target.restarts else "connect"
         self._probe: asyncio.Task[Response] | None = None  # still listened to after its time
         self._refusal: RemoteError | None = None
+        self._fault: LocalError | None = None  # why another attempt is waited for
 
     async def run(self) -> Ready:
         """Open the transport and agree on a revision, within `connect_timeout`.
@@ -79,9 +89,16 @@ class Opening:
         """
         return await self._within(self._open())
 
-    async def renew(self) -> None:
-        """Agree once more over the open transport, whose session the server has ended. Raises as `run`."""
-        await self._within(self._agree())
+    async def renew(self, fresh: bool) -> None:
+        """Agree once more over the open transport, whose session the server has ended; with `fresh` over
+        a new one, to a program that is started again. Raises as `run`.
+        """
+        await self._within(self._reopen() if fresh else self._agree())
+
+    async def _reopen(self) -> Ready:
+        self._stage = "spawn"
+        await self._connection.reopen()
+        return await self._agree()
 
     async def _within(self, work: Coroutine[Any, Any, Ready]) -> Ready:
         limit = self._options.connect_timeout
@@ -92,7 +109,7 @@ class Opening:
         except TimeoutError:
             if not scope.expired():
                 raise
-            raise self._late(limit) from None
+            raise self._late(limit) from self._fault
 
     def _late(self, limit: float | None) -> DeadlineError:
         steps = {
@@ -157,7 +174,7 @@ class Opening:
     async def _attempt(self, machine: Negotiator, step: Send) -> tuple[Step, LocalError | None]:
         self._refusal = None
         try:
-            response = await self._exchange(step)
+            response = await self._patiently(step)
         except ClosedError as exc:
             exc.stage = self._stage
             if self._connection.closed or not self._target.restarts or self._target.ours:
@@ -172,6 +189,21 @@ class Opening:
         self._refusal = remote_error(response)
         await self._hear_probe(machine)
         return machine.refused(response.error), None
+
+    async def _patiently(self, step: Send) -> Response | None:
+        """As `_exchange`; a server that is not there, or not ready, is asked again."""
+        patience = Patience(self._connection.recovery.limit)
+        while True:
+            try:
+                response = await self._exchange(step)
+            except (ConnectError, HttpError) as exc:
+                if not may_pass(exc):
+                    raise
+                self._fault = exc
+                await patience.wait(exc, self._target.name)
+            else:
+                self._fault = None
+                return response
 
     async def _exchange(self, step: Send) -> Response | None:
         """The response, or None when the time of a probe ran out first."""

@@ -22,6 +22,7 @@ from dragoman.model import (
 from dragoman.protocol.negotiation import PROBE_TIMEOUT
 from dragoman.revisions import BY_VERSION, REVISIONS, Revision
 from dragoman.transports.base import Tap
+from dragoman.transports.http_base import HttpOptions
 from dragoman.version import VERSION
 
 AUTO = "auto"
@@ -51,10 +52,14 @@ class ClientKeywords(TypedDict, total=False):
     idle_timeout: float | None
     timeout: float | None
     probe_timeout: float
+    retry_for: float
+    max_restarts: int
+    cache_dir: str | Path | None
     client_info: Implementation
     env: Mapping[str, str] | None
     cwd: str | Path | None
     headers: Mapping[str, str] | None
+    http: HttpOptions | None
     progress_handler: ProgressHandler | None
     log_handler: LogHandler | None
     log_level: LoggingLevel
@@ -79,8 +84,13 @@ class ClientOptions:
     `idle_timeout`: how long a call may stay without an answer and without progress.
     `timeout`: how long a call may take at most, whatever progress it reports.
     `probe_timeout`: silence after which a program is taken to await a handshake.
+    `retry_for`: how long a server that refuses connections, or is not ready (HTTP status 503), is tried
+    again, within `connect_timeout`; 0 for not at all.
+    `max_restarts`: how many times within a minute a program that ended by itself is started again.
+    `cache_dir`: a directory in which is kept what each server spoke, so that the next process knows it.
     `client_info`: who this client says it is.
-    `env`, `cwd`: for a target that is a program; `headers`: for one that is a URL.
+    `env`, `cwd`: for a target that is a program; `headers`: for one that is a URL, and `http`: certificates,
+    proxy and limits of its connections.
     `progress_handler`, `log_handler`, `notification_handler`: called for what arrives; with a
     `log_handler` servers are asked for entries from `log_level` up.
     `elicitation_handler`, `sampling_handler`, `roots`: answer what servers ask, in either way they ask;
@@ -99,10 +109,14 @@ class ClientOptions:
     idle_timeout: float | None = 60.0
     timeout: float | None = 600.0
     probe_timeout: float = PROBE_TIMEOUT
+    retry_for: float = 10.0
+    max_restarts: int = 5
+    cache_dir: str | Path | None = None
     client_info: Implementation = THIS_CLIENT
     env: Mapping[str, str] | None = field(default=None, repr=False)  # a secret, like as not
     cwd: str | Path | None = None
     headers: Mapping[str, str] | None = field(default=None, repr=False)  # so are these
+    http: HttpOptions | None = None
     progress_handler: ProgressHandler | None = None
     log_handler: LogHandler | None = None
     log_level: LoggingLevel = "info"
@@ -126,7 +140,10 @@ class ClientOptions:
                 raise UsageError(
                     f"{name}: expected seconds above 0, or None for no limit; received {value!r}"
                 )
-
+        if not self.retry_for >= 0:
+            raise UsageError(f"retry_for: expected seconds from 0 up; received {self.retry_for!r}")
+        if self.max_restarts < 0:
+            raise UsageError(f"max_restarts: expected a number from 0 up; received {self.max_restarts!r}")
         if self.max_rounds < 1:
             raise UsageError(f"max_rounds: expected a number from 1 up; received {self.max_rounds!r}")
         if not isinstance(self.cache, bool | Cache) and self.cache != STALE_IF_ERROR:

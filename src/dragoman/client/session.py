@@ -55,6 +55,17 @@ class RequestKeywords(TypedDict, total=False):
     meta: Mapping[str, Any] | None
 
 
+class CallKeywords(RequestKeywords, total=False):
+    """What can be said for one call of a tool, beside `RequestKeywords`.
+
+    `idempotent`: a second call with the same arguments has no further effect, so that the call may be made
+    again where the connection broke before the answer. Else the tool's own `readOnlyHint` and
+    `idempotentHint` say so, as far as tools were listed.
+    """
+
+    idempotent: bool | None
+
+
 class Session:
     """One connected client."""
 
@@ -76,7 +87,7 @@ class Session:
         self.listeners.on_missed = self._missed
         connection.on_notice = self._notice
         connection.on_gap = self._gap
-        connection.on_renewed = self._renewed
+        connection.recovery.on_renewed = self._renewed
 
     @property
     def revision(self) -> Revision:
@@ -87,13 +98,14 @@ class Session:
 
     # Requests ----------------------------------------------------------------------------------------
 
-    def extras(self, subject: str | None = None, **keywords: Unpack[RequestKeywords]) -> Extras:
+    def extras(self, subject: str | None = None, **keywords: Unpack[CallKeywords]) -> Extras:
         """What goes with a request that can be watched."""
         extras = Extras(subject, None, keywords.get("meta"), watched=True)
         extras.progress = keywords.get("progress") or self.options.progress_handler
         extras.limits = self.connection.limits.override(
             idle=keywords.get("idle_timeout"), overall=keywords.get("timeout")
         )
+        extras.safe = keywords.get("idempotent") is True
         return extras
 
     async def asked(

@@ -15,9 +15,9 @@ from dragoman.client.background import Background
 from dragoman.client.client import Client
 from dragoman.client.feed import Change
 from dragoman.client.listening import Listening
-from dragoman.client.options import ClientKeywords, ProgressHandler
+from dragoman.client.options import ClientKeywords
 from dragoman.client.result import ToolResult
-from dragoman.client.session import RequestKeywords
+from dragoman.client.session import CallKeywords, RequestKeywords
 from dragoman.client.target import TargetLike
 from dragoman.errors import ClosedError, UsageError
 from dragoman.model import (
@@ -226,18 +226,11 @@ class SyncClient:
         name: str,
         arguments: Mapping[str, Any] | None = None,
         *,
-        progress: ProgressHandler | None = None,
-        timeout: float | None = None,
-        idle_timeout: float | None = None,
-        meta: Mapping[str, Any] | None = None,
         check: bool = False,
+        **keywords: Unpack[CallKeywords],
     ) -> ToolResult:
         """As `Client.call_tool`."""
-        result = self._run(
-            self._client.call_tool(
-                name, arguments, progress=progress, timeout=timeout, idle_timeout=idle_timeout, meta=meta
-            )
-        )
+        result = self._run(self._client.call_tool(name, arguments, **keywords))
         return result.raise_for_error() if check else result
 
     def read_resource(self, uri: str, **keywords: Unpack[RequestKeywords]) -> ReadResourceResult:

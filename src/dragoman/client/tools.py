@@ -97,6 +97,12 @@ class ToolList:
         listed = self._listed.get(name)
         return None if listed is None else listed.tool
 
+    def safe(self, name: str) -> bool:
+        """Whether the tool says that a second call does no more than the first."""
+        tool = self.get(name)
+        said = UNSET if tool is None else tool.annotations
+        return said is not UNSET and (said.read_only_hint is True or said.idempotent_hint is True)
+
     def mirrored(self, name: str, arguments: Mapping[str, Any]) -> Mapping[str, str]:
         """The `Mcp-Param-*` headers for a call (Streamable HTTP: Custom Headers from Tool Parameters)."""
         listed = self._listed.get(name)

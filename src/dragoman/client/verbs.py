@@ -15,10 +15,9 @@ from dragoman.client.connection import Extras
 from dragoman.client.feed import Wish
 from dragoman.client.listening import Listening
 from dragoman.client.lists import PROMPTS, RESOURCES, TEMPLATES, TOOLS, ListKind
-from dragoman.client.options import ProgressHandler
 from dragoman.client.reading import read_completion, read_contents, read_discover, read_prompt, read_tool
 from dragoman.client.result import ToolResult, check_type
-from dragoman.client.session import READ, RequestKeywords, Session
+from dragoman.client.session import READ, CallKeywords, RequestKeywords, Session
 from dragoman.client.tasks import Following, is_task
 from dragoman.errors import PeerFault, RemoteError, UsageError
 from dragoman.model import (
@@ -95,18 +94,16 @@ class Verbs:
         name: str,
         arguments: Mapping[str, Any] | None = None,
         *,
-        progress: ProgressHandler | None = None,
-        timeout: float | None = None,
-        idle_timeout: float | None = None,
-        meta: Mapping[str, Any] | None = None,
         check: bool = False,
+        **keywords: Unpack[CallKeywords],
     ) -> ToolResult:
         """Call a tool. A tool that failed is a result too, with `is_error`; with `check` it is raised.
 
         `progress(progress, total, message)` is called for what the server reports. `timeout` and
         `idle_timeout` replace the client's limits, in seconds; `math.inf` lifts one. `meta` goes into
-        the request's `_meta`. A result that does not fit the tool's `outputSchema`, as far as tools were
-        listed, is returned with `invalid` saying how.
+        the request's `_meta`. With `idempotent` the call may be made again where the connection broke; see
+        `CallKeywords`. A result that does not fit the tool's `outputSchema`, as far as tools were listed,
+        is returned with `invalid` saying how.
 
         Raises:
             ToolFailure: the tool failed, and `check` was asked for.
@@ -116,9 +113,9 @@ class Verbs:
         """
         session = self._ready()
         params = _CallParams(name=name, arguments={} if arguments is None else arguments)
-        extras = session.extras(
-            name, progress=progress, timeout=timeout, idle_timeout=idle_timeout, meta=meta
-        )
+        if keywords.get("idempotent") is None:
+            keywords["idempotent"] = session.tools.safe(name)
+        extras = session.extras(name, **keywords)
         extras.mirrored = session.tools.mirrored(name, params.arguments)
         patience = (extras.limits or session.connection.limits).overall
 

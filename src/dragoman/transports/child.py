@@ -262,6 +262,7 @@ class ChildTransport:
             raise
         except LocalError as exc:
             exc.stage = "initialize" if outgoing.handshake else exc.stage
+            exc.undelivered = not sent
             raise
 
     async def notify(self, frame: bytes, revision: Revision | None) -> None:
@@ -277,11 +278,12 @@ class ChildTransport:
         self._writer.send(frame)
 
     def _check(self, frame: bytes, stage: str) -> None:
-        if self._why:
-            raise self._error(self._why, stage)
+        if self._why or (self._child is None and self._closed):
+            why = self._why or "it was closed from this side"
+            error = self._error(why, stage)
+            error.undelivered = True
+            raise error
         if self._child is None:
-            if self._closed:
-                raise ClosedError("it was closed from this side", server=self.name, stage=stage)
             raise UsageError("it was not opened", server=self.name, stage=stage)
         if b"\n" in frame:
             # What follows the line end would be a second message, which nobody has looked at.

@@ -87,8 +87,15 @@ def http_error(reply: Reply, body: bytes, *, place: Place) -> HttpError:
     error.content_type = kind or None
     error.location = location
     error.challenge = headers.get("www-authenticate")
-    error.session_ended = ended
+    error.retry_after = _seconds(headers.get("retry-after"))
+    error.session_ended = error.undelivered = ended
     return error
+
+
+def _seconds(text: str | None) -> float | None:
+    """`Retry-After` in seconds; the date that it may also be is passed over, since clocks differ."""
+    given = (text or "").strip()
+    return float(given) if given.isascii() and given.isdigit() and len(given) < _LONG else None
 
 
 def _hint(status: int, *, page: bool, location: str | None) -> str | None:

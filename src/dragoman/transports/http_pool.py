@@ -201,7 +201,10 @@ class Pool:
             fault = exc
             reason, hint = _reason(exc)
             text = f"no connection to {place}: {reason}"
-        raise ConnectError(text, stage="connect", hint=hint) from fault
+        error = ConnectError(text, stage="connect", hint=hint)
+        error.undelivered = True
+        error.passing = _may_pass(fault)
+        raise error from fault
 
     async def _open(self, address: Address, via: Address | None) -> Connection:
         loop = asyncio.get_running_loop()
@@ -309,6 +312,11 @@ def _context(options: HttpOptions) -> ssl.SSLContext:
             raise UsageError(f"cert: {paths[0]}: {exc.strerror or exc}") from None
     context.set_alpn_protocols(["http/1.1"])
     return context
+
+
+def _may_pass(fault: Exception) -> bool:
+    """Whether the server may be there in a moment: not where a name, a certificate or a setting is wrong."""
+    return not isinstance(fault, socket.gaierror | ssl.SSLError)
 
 
 def _reason(exc: OSError) -> tuple[str, str | None]:
