@@ -1,6 +1,7 @@
 """JSON with the line and column of every value: what messages about a configuration file need.
 
-A strict reader (RFC 8259) of text in memory; it opens no file and knows no dialect.
+A strict reader (RFC 8259) of text in memory, and with `comments` one of the JSON that editors write; it
+opens no file and knows no dialect.
 """
 
 from __future__ import annotations
@@ -17,14 +18,17 @@ DEPTH: Final = 100
 """How deep a configuration file may nest."""
 
 _SPACE: Final = re.compile(r"[ \t\n\r]*")
+_COMMENTED: Final = re.compile(r"(?:[ \t\n\r]+|//[^\n\r]*|/\*.*?\*/)*", re.DOTALL)
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
 _NEWLINE: Final = re.compile(r"\r\n|\r|\n")
 _decode: Final = JSONDecoder().raw_decode
 _WORDS: Final[Mapping[str, Any]] = {"true": True, "false": False, "null": None}
 
 
-class JsonError(DragomanError):
-    """A text that is no JSON: `message`, with `line` and `column` counted from 1."""
+class TextError(DragomanError):
+    """A text that is not of its form: `message`, with `line` and `column` counted from 1."""
+
+    form = "text"
 
     def __init__(self, message: str, *, line: int, column: int) -> None:
         super().__init__(f"line {line}, column {column}: {message}")
@@ -33,12 +37,19 @@ class JsonError(DragomanError):
         self.column = column
 
 
+class JsonError(TextError):
+    """A text that is no JSON."""
+
+    form = "JSON"
+
+
 @dataclass(frozen=True, slots=True)
 class Node:
     """A value and the place where it starts, counted from 1 in characters.
 
     `members` are those of an object, the last of a name where it stands twice, and `names` the places
-    of their names; `twice` lists names that stand more than once. `items` are those of an array.
+    of their names; `twice` lists names that stand more than once. `items` are those of an array. `file`
+    is set where values of several files are put together.
     """
 
     value: Any
@@ -48,15 +59,16 @@ class Node:
     names: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
     items: tuple[Node, ...] = ()
     twice: tuple[str, ...] = ()
+    file: str = ""
 
 
-def parse(text: str) -> Node:
-    """The one JSON value that `text` is.
+def parse(text: str, *, comments: bool = False) -> Node:
+    """The one JSON value that `text` is; with `comments`, both kinds and commas before a bracket are fine.
 
     Raises:
         JsonError: it is not one.
     """
-    reader = _Reader(text.removeprefix("\ufeff"))
+    reader = _Reader(text.removeprefix("\ufeff"), comments=comments)
     node, end = reader.value(reader.skip(0), 0)
     end = reader.skip(end)
     if end != len(reader.text):
@@ -65,8 +77,10 @@ def parse(text: str) -> Node:
 
 
 class _Reader:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, comments: bool) -> None:
         self.text = text
+        self._comments = comments
+        self._blank = _COMMENTED if comments else _SPACE
         self._starts = [0, *(match.end() for match in _NEWLINE.finditer(text))]
         self._line = 0  # where the last place was: places are asked for in order
 
@@ -82,7 +96,7 @@ class _Reader:
         return JsonError(message, line=line, column=column)
 
     def skip(self, offset: int) -> int:
-        match = _SPACE.match(self.text, offset)
+        match = self._blank.match(self.text, offset)
         return match.end() if match else offset
 
     def value(self, start: int, depth: int) -> tuple[Node, int]:
@@ -166,6 +180,8 @@ class _Reader:
             raise self.error(self._unexpected(f"',' or '{bracket}'", comma), comma)
         at = self.skip(comma + 1)
         if self.text[at : at + 1] == bracket:
+            if self._comments:
+                return at, True
             raise self.error("a comma before the closing bracket", comma)
         return at, False
 
