@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -52,19 +53,53 @@ def test_a_server_without_tools(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("protocol", "revision"),
-    [("auto", "2026-07-28"), ("2025-11-25", "2025-11-25"), ("2024-11-05", "2024-11-05")],
+    ("protocol", "revision", "without", "by"),
+    [
+        ("auto", "2026-07-28", "2026-07-28", "not asked for; `--protocol 2025-11-25` does"),
+        (
+            "2025-11-25",
+            "2025-11-25",
+            "not asked for; `--protocol 2026-07-28` does",
+            "2025-11-25, and maybe others",
+        ),
+        (
+            "2024-11-05",
+            "2024-11-05",
+            "not asked for; `--protocol 2026-07-28` does",
+            "2024-11-05, and maybe others",
+        ),
+    ],
 )
-def test_discover(protocol: str, revision: str, place: Path) -> None:
+def test_discover(protocol: str, revision: str, without: str, by: str, place: Path) -> None:
     done = dragoman("discover", "server.py", "--protocol", protocol, cwd=place)
     assert (done.status, done.err) == (0, "")
     facts, _, instructions = done.out.partition("\n\n")
-    rows = dict(line.split(maxsplit=1) for line in facts.splitlines())
+    rows = {line[:17].rstrip(): line[19:] for line in facts.splitlines()}
     assert rows["server"].startswith("sums 2.1.0")
     assert rows["revision"] == revision
-    assert revision in rows["supported"]
+    assert (rows["without handshake"], rows["by handshake"]) == (without, by)
     assert "tools (listChanged)" in rows["capabilities"]
     assert instructions == "Add things.\n"
+
+
+OLD_SERVER = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked["method"] == "initialize":
+        info = {"name": "o", "version": "1"}
+        result = {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": info}
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+    elif "id" in asked:
+        error = {"code": -32601, "message": "Method not found"}
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "error": error}), flush=True)
+"""
+
+
+def test_discover_of_a_server_that_refused_the_other_way(tmp_path: Path) -> None:
+    (tmp_path / "old.py").write_text(OLD_SERVER)
+    done = dragoman("discover", f"{sys.executable} old.py", cwd=tmp_path)
+    assert "\nwithout handshake  none\nby handshake       2025-06-18, and maybe others\n" in done.out
 
 
 def test_discover_as_json(place: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -11,13 +12,15 @@ from msgspec import UNSET
 from dragoman.cli import output
 from dragoman.cli.session import perform
 from dragoman.client import Client
+from dragoman.client.options import AUTO
 from dragoman.model import Implementation
+from dragoman.revisions import BY_VERSION, HANDSHAKE, LATEST, Revision
 from dragoman.schema.shapes import is_object
 
 
 def run(options: Namespace) -> int:
     """Show what the server says of itself; returns the exit status."""
-    return perform(options, _discover, show=_show)
+    return perform(options, _discover, show=partial(_show, asked=options.protocol))
 
 
 async def _discover(client: Client) -> dict[str, Any]:
@@ -35,12 +38,12 @@ async def _discover(client: Client) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _show(found: dict[str, Any]) -> None:
+def _show(found: dict[str, Any], *, asked: str) -> None:
     info: Implementation | None = found.get("serverInfo")
     rows = [
         ("server", "it does not say" if info is None else _name(info)),
         ("revision", found["protocolVersion"]),
-        ("supported", ", ".join(found["supportedVersions"])),
+        *_spoken(found, asked),
         ("capabilities", ", ".join(map(_capability, found["capabilities"].items())) or "none"),
     ]
     width = max(len(name) for name, _ in rows)
@@ -49,6 +52,31 @@ def _show(found: dict[str, Any]) -> None:
     if found.get("instructions"):
         output.line("")
         output.text(found["instructions"])
+
+
+def _spoken(found: dict[str, Any], asked: str) -> list[tuple[str, str]]:
+    """Which revisions the server speaks, and of which it was not asked.
+
+    `server/discover` lists what can be spoken without a handshake, and a handshake names one
+    revision: neither says anything of the other way, which the same server may go as well.
+    """
+    told: list[str] = found["supportedVersions"]
+    shaken = [version for version in told if version in BY_VERSION and BY_VERSION[version].handshake]
+    plain = [version for version in told if version not in shaken]
+    if BY_VERSION[found["protocolVersion"]].handshake:
+        plain_told = ", ".join(plain) or ("none" if asked == AUTO else _unasked(LATEST))
+        return [
+            ("without handshake", plain_told),
+            ("by handshake", f"{', '.join(shaken)}, and maybe others"),
+        ]
+    return [
+        ("without handshake", ", ".join(plain)),
+        ("by handshake", ", ".join(shaken) or _unasked(HANDSHAKE)),
+    ]
+
+
+def _unasked(revision: Revision) -> str:
+    return f"not asked for; `--protocol {revision.version}` does"
 
 
 def _name(info: Implementation) -> str:
