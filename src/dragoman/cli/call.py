@@ -14,6 +14,7 @@ import msgspec
 from dragoman.cli import arguments, content, output
 from dragoman.cli.failure import ToolFailed
 from dragoman.cli.progress import Bar
+from dragoman.cli.questions import on_terminal
 from dragoman.cli.session import perform
 from dragoman.client import Client, ToolResult
 from dragoman.errors import RemoteError, UsageError
@@ -31,8 +32,9 @@ def run(options: Namespace) -> int:
         return output.fail(exc, json=options.json)
     bar = Bar()
     work = partial(_call, options=options, base=base, words=words, bar=bar)
+    asked = on_terminal(bar.clear)
     if options.log is None:
-        return perform(options, work, show=_show)
+        return perform(options, work, show=_show, **asked)
 
     def log(entry: LoggingMessageParams) -> None:
         bar.clear()
@@ -40,7 +42,8 @@ def run(options: Namespace) -> int:
         told = data if isinstance(data, str) else msgspec.json.encode(data).decode()
         output.note(f"{entry.level}: {told}")
 
-    return perform(options, work, show=_show, log_handler=log, log_level=options.log)
+    asked["log_handler"], asked["log_level"] = log, options.log
+    return perform(options, work, show=_show, **asked)
 
 
 async def _call(

@@ -1,8 +1,9 @@
-"""`dragoman list TARGET`: the tools of a server as a table, or as the server lists them in JSON."""
+"""`dragoman list TARGET`: tools, resources or prompts as a table, or as the server lists them in JSON."""
 
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -11,7 +12,7 @@ from msgspec import UNSET
 from dragoman.cli import output
 from dragoman.cli.session import perform
 from dragoman.client import Client
-from dragoman.model import Tool, ToolAnnotations
+from dragoman.model import Prompt, Resource, ResourceTemplate, Tool, ToolAnnotations
 from dragoman.schema.references import resolve
 from dragoman.schema.shapes import is_array, is_object
 
@@ -20,8 +21,53 @@ _DEPTH = 2  # alternatives inside of alternatives that are told
 
 
 def run(options: Namespace) -> int:
-    """List the tools; returns the exit status."""
+    """List them; returns the exit status."""
+    if options.resources:
+        return perform(options, _resources, show=_show_resources)
+    if options.prompts:
+        return perform(options, _prompts, show=_show_prompts)
     return perform(options, _tools, show=_show)
+
+
+async def _resources(client: Client) -> dict[str, list[Any]]:
+    return {
+        "resources": await client.list_resources(),
+        "resourceTemplates": await client.list_resource_templates(),
+    }
+
+
+def _show_resources(value: dict[str, list[Any]]) -> None:
+    resources: list[Resource] = value["resources"]
+    templates: list[ResourceTemplate] = value["resourceTemplates"]
+    if not resources and not templates:
+        output.note("the server lists no resources")
+        return
+    rows = [("URI", "NAME", "TYPE", "DESCRIPTION")]
+    rows += [(one.uri, one.name, _type(one), _first(one)) for one in resources]
+    rows += [(one.uri_template, one.name, _type(one), _first(one)) for one in templates]
+    _table(rows)
+
+
+def _type(one: Resource | ResourceTemplate) -> str:
+    return "" if one.mime_type is UNSET else one.mime_type
+
+
+async def _prompts(client: Client) -> dict[str, list[Prompt]]:
+    return {"prompts": await client.list_prompts()}
+
+
+def _show_prompts(value: dict[str, list[Prompt]]) -> None:
+    prompts = value["prompts"]
+    if not prompts:
+        output.note("the server has no prompts")
+        return
+    rows = [("PROMPT", "ARGUMENTS", "DESCRIPTION")]
+    _table([*rows, *((prompt.name, _taken(prompt), _first(prompt)) for prompt in prompts)])
+
+
+def _taken(prompt: Prompt) -> str:
+    arguments = [] if prompt.arguments is UNSET else prompt.arguments
+    return " ".join(one.name if one.required is True else f"[{one.name}]" for one in arguments)
 
 
 async def _tools(client: Client) -> dict[str, list[Tool]]:
@@ -34,14 +80,21 @@ def _show(value: dict[str, list[Tool]]) -> None:
         output.note("the server has no tools")
         return
     rows = [("TOOL", "ARGUMENTS", "HINTS", "DESCRIPTION"), *map(_row, tools)]
+    _table(rows)
+
+
+def _table(rows: Sequence[Sequence[str]]) -> None:
     for line in output.table(rows, output.columns()):
         output.line(line)
 
 
 def _row(tool: Tool) -> tuple[str, str, str, str]:
-    description = tool.description if tool.description is not UNSET else tool.title
-    first = "" if description is UNSET else description.strip().partition("\n")[0]
-    return tool.name, signature(tool.input_schema), hints(tool.annotations), first
+    return tool.name, signature(tool.input_schema), hints(tool.annotations), _first(tool)
+
+
+def _first(one: Tool | Resource | ResourceTemplate | Prompt) -> str:
+    description = one.description if one.description is not UNSET else one.title
+    return "" if description is UNSET else description.strip().partition("\n")[0]
 
 
 def hints(annotations: ToolAnnotations | msgspec.UnsetType) -> str:

@@ -25,8 +25,10 @@ _NO_ROOM: Final = (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG)
 # Name -> what it does in a line. The work is in `cli/<name>.py`, its words in `cli/parsers.py`.
 COMMANDS: Final = {
     "run": "serve the server of a Python file, over stdio or HTTP",
-    "list": "list the tools of a server",
+    "list": "list the tools, resources or prompts of a server",
     "call": "call a tool of a server",
+    "read": "read a resource of a server",
+    "prompt": "get a prompt of a server",
     "discover": "show what a server is and speaks",
     "demo": "show everything at work on an example",
 }

@@ -46,8 +46,11 @@ def run() -> Parser:
 
 def list_() -> Parser:
     """`dragoman list`."""
-    parser = Parser("list", description="List the tools of a server.", examples=_LIST_EXAMPLES)
+    parser = Parser("list", description=_LIST, examples=_LIST_EXAMPLES)
     _target(parser)
+    other = parser.add_mutually_exclusive_group()
+    other.add_argument("--resources", action="store_true", help="resources and families of them, not tools")
+    other.add_argument("--prompts", action="store_true", help="prompts, not tools")
     _connection(parser)
     return parser
 
@@ -61,6 +64,26 @@ def call() -> Parser:
     parser.add_argument("--args", metavar="JSON", help="all of them as a JSON object, @FILE, or - for stdin")
     parser.add_argument("--output", metavar="FILE", help="save the picture, sound or file that it answers")
     parser.add_argument("--log", metavar="LEVEL", choices=_LEVELS, help="show the server's log from LEVEL up")
+    _connection(parser)
+    return parser
+
+
+def read() -> Parser:
+    """`dragoman read`."""
+    parser = Parser("read", description=_READ, examples=_READ_EXAMPLES)
+    _target(parser)
+    parser.add_argument("uri", metavar="URI", help="the resource")
+    parser.add_argument("--output", metavar="FILE", help="save what it holds")
+    _connection(parser)
+    return parser
+
+
+def prompt() -> Parser:
+    """`dragoman prompt`."""
+    parser = Parser("prompt", description=_PROMPT, examples=_PROMPT_EXAMPLES)
+    _target(parser)
+    parser.add_argument("prompt", metavar="NAME", help="the prompt's name")
+    parser.add_argument("argument", metavar="key=value", nargs="*", help="its arguments, which are texts")
     _connection(parser)
     return parser
 
@@ -82,8 +105,10 @@ _RUN_EXAMPLES: Final = """\
   dragoman run server.py:orders --http 127.0.0.1:8000
   dragoman run server.py -- --database orders.db
 """
+_LIST: Final = "List the tools of a server, or its resources, or its prompts."
 _LIST_EXAMPLES: Final = """\
   dragoman list server.py
+  dragoman list server.py --resources
   dragoman list "npx -y @modelcontextprotocol/server-everything"
   dragoman list https://example.com/mcp --json
 """
@@ -100,6 +125,16 @@ _CALL_EXAMPLES: Final = """\
   dragoman call server.py add --args '{"a": 1, "b": 2}'
   dragoman call server.py chart --output chart.png
 """
+_READ: Final = "Read a resource of a server and print what it holds."
+_READ_EXAMPLES: Final = """\
+  dragoman read server.py orders://A-1042
+  dragoman read server.py pictures://logo --output logo.png
+"""
+_PROMPT: Final = "Get a prompt of a server, its arguments filled in, and print its messages."
+_PROMPT_EXAMPLES: Final = """\
+  dragoman prompt server.py summary order_id=A-1042
+  dragoman list server.py --prompts
+"""
 _DISCOVER: Final = "Show what a server is, which revisions it speaks and what it offers."
 _DISCOVER_EXAMPLES: Final = """\
   dragoman discover server.py
@@ -111,6 +146,8 @@ PARSERS: Final[dict[str, Callable[[], Parser]]] = {
     "run": run,
     "list": list_,
     "call": call,
+    "read": read,
+    "prompt": prompt,
     "discover": discover,
 }
 

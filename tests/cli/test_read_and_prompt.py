@@ -1,0 +1,142 @@
+"""`dragoman read`, `dragoman prompt`, their lists, and questions of a server on a terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.shell import TIME_LIMIT, dragoman
+
+SERVER = '''
+from dragoman import Context, Server
+
+server = Server("shop", version="1.0.0")
+
+
+@server.resource("orders://{order_id}", mime_type="text/plain")
+def order(order_id: str) -> str:
+    """One order.
+
+    More of it.
+    """
+    return f"order {order_id}"
+
+
+@server.resource("pictures://logo", mime_type="image/png")
+def logo() -> bytes:
+    return b"\\\\x89PNG"
+
+
+@server.prompt
+def summary(order_id: str, tone: str = "plain") -> str:
+    """Sum an order up."""
+    return f"Sum up {order_id}, {tone}."
+
+
+@server.tool
+async def greet(ctx: Context) -> str:
+    answer = await ctx.elicit("Who are you?", {"type": "object", "properties": {"name": {"type": "string"}}})
+    return f"{answer.action}: {answer.data}"
+'''.replace("\\\\", "\\")
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("shop")
+    (folder / "server.py").write_text(SERVER, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("protocol", ["auto", "2025-11-25"])
+def test_a_resource_is_printed(protocol: str, shop: Path) -> None:
+    done = dragoman("read", "server.py", "orders://A-1", "--protocol", protocol, cwd=shop)
+    assert done == (0, "order A-1\n", "")
+
+
+def test_a_resource_as_json_is_what_the_server_sent(shop: Path) -> None:
+    done = dragoman("read", "server.py", "orders://A-1", "--json", cwd=shop)
+    assert done.value == {
+        "ok": True,
+        "result": {"contents": [{"uri": "orders://A-1", "mimeType": "text/plain", "text": "order A-1"}]},
+    }
+
+
+def test_bytes_are_described_and_saved(shop: Path, tmp_path: Path) -> None:
+    done = dragoman("read", "server.py", "pictures://logo", cwd=shop)
+    assert done.out == "[resource pictures://logo: image/png, 4 bytes; --output FILE saves it]\n"
+    file = tmp_path / "logo.png"
+    done = dragoman("read", "server.py", "pictures://logo", "--output", str(file), cwd=shop)
+    assert (done.status, done.out, file.read_bytes()) == (0, "", b"\x89PNG")
+
+
+def test_a_resource_that_is_not_there(shop: Path) -> None:
+    done = dragoman("read", "server.py", "nowhere://1", "--json", cwd=shop)
+    assert (done.status, done.value["error"]["code"]) == (3, -32602)
+
+
+def test_a_prompt_is_printed_message_by_message(shop: Path) -> None:
+    done = dragoman("prompt", "server.py", "summary", "order_id=A-1", "tone=kind", cwd=shop)
+    assert done == (0, "user: Sum up A-1, kind.\n", "")
+    done = dragoman("prompt", "server.py", "summary", "order_id=A-1", "--json", cwd=shop)
+    assert done.value["result"]["messages"] == [
+        {"role": "user", "content": {"type": "text", "text": "Sum up A-1, plain."}}
+    ]
+
+
+def test_a_prompt_that_is_not_there_or_lacks_something_says_what_there_is(shop: Path) -> None:
+    done = dragoman("prompt", "server.py", "sumary", cwd=shop)
+    assert done.status == 3
+    assert "no prompt 'sumary': did you mean 'summary'?" in done.err
+    done = dragoman("prompt", "server.py", "summary", cwd=shop)
+    assert done.status == 3
+    assert "summary takes order_id [tone]" in done.err
+
+
+def test_lists_of_resources_and_of_prompts(shop: Path) -> None:
+    done = dragoman("list", "server.py", "--resources", cwd=shop)
+    rows = [line.split(maxsplit=3) for line in done.out.splitlines()]
+    assert ["URI", "NAME", "TYPE", "DESCRIPTION"] in rows
+    assert ["orders://{order_id}", "order", "text/plain", "One order."] in rows
+    done = dragoman("list", "server.py", "--prompts", cwd=shop)
+    assert [line.split(maxsplit=3) for line in done.out.splitlines()] == [
+        ["PROMPT", "ARGUMENTS", "DESCRIPTION"],
+        ["summary", "order_id", "[tone]", "Sum an order up."],
+    ]
+    done = dragoman("list", "server.py", "--resources", "--json", cwd=shop)
+    assert [one["uri"] for one in done.value["result"]["resources"]] == ["pictures://logo"]
+    assert dragoman("list", "server.py", "--resources", "--prompts", cwd=shop).status == 2
+
+
+@pytest.mark.parametrize("protocol", ["auto", "2025-11-25"])
+def test_on_a_terminal_a_servers_question_is_asked_there(protocol: str, shop: Path) -> None:
+    ours, theirs = pty.openpty()
+    words = [sys.executable, "-m", "dragoman", "call", "server.py", "greet", "--protocol", protocol]
+    process = subprocess.Popen(
+        words, cwd=shop, stdin=theirs, stderr=theirs, stdout=subprocess.PIPE, text=True
+    )
+    os.close(theirs)
+    shown = ""
+    answers = ["Ada\n", "y\n"]
+    try:
+        while answers:
+            shown += os.read(ours, 4096).decode()
+            if shown.endswith("> "):
+                os.write(ours, answers.pop(0).encode())
+        out, _ = process.communicate(timeout=TIME_LIMIT)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+    assert "server asks: Who are you?" in shown
+    assert out == "accept: {'name': 'Ada'}\n"
+
+
+def test_in_a_pipe_the_server_is_told_that_nobody_can_be_asked(shop: Path) -> None:
+    done = dragoman("call", "server.py", "greet", cwd=shop)
+    assert done.status != 0
+    assert "elicitation" in done.err
