@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from dragoman.testing.cassette import Cassette, Frame, Recorder
     from dragoman.testing.comparison import Compared, compare
     from dragoman.testing.difference import Difference, differences
-    from dragoman.testing.mock import mock
+    from dragoman.testing.mocks import mock
     from dragoman.testing.player import Player
     from dragoman.testing.redaction import Redaction
-    from dragoman.testing.sample import sample
+    from dragoman.testing.samples import sample
     from dragoman.testing.scripted import ScriptedServer
     from dragoman.testing.snapshot import check_snapshot
 
@@ -30,8 +30,8 @@ _HOMES = {
     "check_snapshot": "snapshot",
     "compare": "comparison",
     "differences": "difference",
-    "mock": "mock",
-    "sample": "sample",
+    "mock": "mocks",
+    "sample": "samples",
 }
 
 __all__ = [

@@ -26,6 +26,7 @@ from dragoman.testing.redaction import Redaction
 _LEFT_OUT: Final = frozenset({INITIALIZE, DISCOVER, "ping", "subscriptions/listen"})
 _VOLATILE: Final = ("requestState", "_meta", "ttlMs")
 _STATE: Final = "requestState"
+_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
 _LONGEST: Final = 100
 
 
@@ -119,36 +120,52 @@ def _title(exchange: Exchange) -> str:
 
 
 def _answering(exchanges: list[Exchange]) -> ClientKeywords:
-    """Handlers that answer the questions of the server as they were answered, each kind in its order."""
+    """Handlers for what the client of then offered, which answer as it did, each kind in its order."""
     given: dict[str, list[Any]] = {}
     for exchange in exchanges:
         for message in exchange.meanwhile:
             answer = exchange.answers.get(message.get("id"), {}).get("result")
             if "id" in message and answer is not None:
                 given.setdefault(message["method"], []).append(answer)
+    offered = _offered(exchanges)
     keywords: ClientKeywords = {}
-    if "elicitation/create" in given:
-        elicited = _Turns(given["elicitation/create"])
+    if "elicitation" in offered:
+        elicited = _Turns(given.get("elicitation/create", [{"action": "decline"}]))
 
         def elicit(_: ElicitParams) -> ElicitResult:
             return msgspec.convert(elicited.next(), ElicitResult)
 
+        modes = offered["elicitation"]
         keywords["elicitation_handler"] = elicit
-    if "sampling/createMessage" in given:
-        sampled = _Turns(given["sampling/createMessage"])
+        keywords["elicitation_modes"] = tuple(modes) if is_object(modes) and modes else ("form",)
+    if "sampling" in offered:
+        sampled = _Turns(given.get("sampling/createMessage", []))
 
         def answer_sampling(_: Any) -> CreateMessageResult:
             return msgspec.convert(sampled.next(), CreateMessageResult)
 
         keywords["sampling_handler"] = answer_sampling
-    if "roots/list" in given:
-        listed = _Turns(given["roots/list"])
+    if "roots" in offered:
+        listed = _Turns(given.get("roots/list", [{"roots": []}]))
 
         def roots() -> list[Root]:
             return msgspec.convert(listed.next(), ListRootsResult).roots
 
         keywords["roots"] = roots
     return keywords
+
+
+def _offered(exchanges: list[Exchange]) -> dict[str, Any]:
+    """The capabilities that the client declared."""
+    offered: dict[str, Any] = {}
+    for exchange in exchanges:
+        meta = exchange.params.get("_meta")
+        said = exchange.params.get("capabilities") if exchange.method == INITIALIZE else None
+        if said is None and is_object(meta):
+            said = meta.get(_CAPABILITIES)
+        if is_object(said):
+            offered.update(said)
+    return offered
 
 
 class _Turns:
@@ -159,5 +176,8 @@ class _Turns:
         self._at = -1
 
     def next(self) -> Any:
+        """The next one. Raises RuntimeError where there is none."""
+        if not self._values:
+            raise RuntimeError("the recording has no answer to this question")
         self._at = min(self._at + 1, len(self._values) - 1)
         return self._values[self._at]

@@ -30,6 +30,7 @@ SUBSCRIPTION_ID: Final = "io.modelcontextprotocol/subscriptionId"
 
 # Who connects and how is not what a recording is about: these are found by their method alone.
 _BY_METHOD: Final = frozenset({INITIALIZE, DISCOVER, "ping", "logging/setLevel"})
+_HELLO: Final = frozenset({INITIALIZE, DISCOVER})
 _EMPTY: Final = frozenset({"ping", "logging/setLevel"})  # answered also where nothing was recorded
 _SHOWN: Final = 3  # differences from the nearest request that an error tells
 
@@ -116,9 +117,11 @@ class Player:
         text = f"{self.name}: nothing was recorded for this {method}"
         if not same:
             known = ", ".join(dict.fromkeys(exchange.method for exchange in self._exchanges)) or "nothing"
-            self.misses.append(f"{text}; recorded: {known}")
+            text += f"; recorded: {known}"
+            if method not in _HELLO:
+                self.misses.append(text)
             # As a server without the method has it: a client that tries one goes on with another.
-            return Refusal(-32601, self.misses[-1], {"method": method})
+            return Refusal(-32601, text, {"method": method})
         near = min((differences(_normal(method, one.arguments), params) for one in same), key=len)
         told = [str(difference) for difference in near]
         more = f" and {len(told) - _SHOWN} more" if len(told) > _SHOWN else ""

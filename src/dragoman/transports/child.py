@@ -131,7 +131,7 @@ class ChildTransport:
             raise UsageError("it is open already", server=self.name, stage="connect")
         if self._closed:
             raise ClosedError("it was closed from this side", server=self.name, stage="connect")
-        child = spawn(self._command, env=self._env, inherit=self._inherit, cwd=self._cwd, name=self.name)
+        child = self.start()
         self._reset()
         self._child = child
         self._on_notification = on_notification
@@ -146,6 +146,14 @@ class ChildTransport:
         child.exited.add_done_callback(lost)
         # Not before the first request is written: the watch is needed only when this process dies.
         self._loop.call_soon(child.watch, self._limits.grace)
+
+    def start(self) -> Child:
+        """Start the process as `open` does, for a caller that takes its pipes and sees to its end.
+
+        Raises:
+            ConnectError: as `open`.
+        """
+        return spawn(self._command, env=self._env, inherit=self._inherit, cwd=self._cwd, name=self.name)
 
     def agreed(self, revision: Revision) -> None:
         """Nothing depends on the revision here."""

@@ -22,7 +22,7 @@ from dragoman.schema.validate import Validator
 from dragoman.server import Server
 from dragoman.server.tool import ToolOptions
 from dragoman.testing.cassette import Cassette
-from dragoman.testing.sample import sample
+from dragoman.testing.samples import sample
 
 _EXPECTED: Final = "a list of tools, an object with `tools`, or what `dragoman list --json` prints"
 
@@ -74,6 +74,7 @@ def server(mocked: Mocked, *, name: str) -> Server:
         }
         options["output_schema"] = False if tool.output_schema is UNSET else tool.output_schema
         try:
+            Validator(tool.input_schema).check()
             made.add_tool(_function(tool, mocked.answers.get(tool.name, [])), **cast("ToolOptions", options))
         except (UsageError, SchemaError) as exc:
             raise UsageError(f"tool {tool.name!r}: {exc}") from None
