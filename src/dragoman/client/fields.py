@@ -136,7 +136,7 @@ def _text(text: str, kind: StringSchema) -> str:
 
 def _is_date(text: str) -> bool:
     try:
-        return len(text) == len("2026-07-28") and bool(date.fromisoformat(text))
+        return len(text) == len("YYYY-MM-DD") and bool(date.fromisoformat(text))
     except ValueError:
         return False
 
