@@ -147,7 +147,7 @@ def test_the_callers_name_wins() -> None:
         ({"command": "a", "args": "b"}, "`args`"),
         ({"command": "a", "env": []}, "`env`"),
         ({"command": "a", "type": "http"}, "'http'"),
-        ({"url": "http://a", "type": "sse"}, "'sse'"),
+        ({"url": "http://a", "type": "ws"}, "'ws'"),
         ({"url": "http://a", "headers": []}, "`headers`"),
         ({"url": 7}, "`url`"),
         ({"mcpServers": {}}, "none"),

@@ -65,6 +65,7 @@ class Connection:
 
     def __init__(self, target: Target, *, options: ClientOptions, inputs: Inputs) -> None:
         self.target = target
+        self._make = target.make
         self.transport: Transport = target.make()
         self.revision: Revision | None = None
         self.limits = Limits(options.idle_timeout, options.timeout)
@@ -92,12 +93,17 @@ class Connection:
     async def reopen(self) -> None:
         """Replace the transport by a new one to the same target: a process ended, start it once more."""
         await self.transport.close()
-        self.transport = self.target.make()
+        self.transport = self._make()
         try:
             await self._start()
         except BaseException:
             await self.transport.close()  # it says so to whoever uses it
             raise
+
+    async def use(self, make: Callable[[], Transport]) -> None:
+        """Go over transports of another kind from now on."""
+        self._make = make
+        await self.reopen()
 
     async def _start(self) -> None:
         self._check_open()

@@ -6,8 +6,9 @@ The rules are in `protocol.negotiation`; here are the waiting, the processes and
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 from msgspec import Raw
@@ -17,6 +18,7 @@ from dragoman.client.inputs import Inputs
 from dragoman.client.options import AUTO, ClientOptions
 from dragoman.client.recovery import Patience, may_pass
 from dragoman.client.target import Target
+from dragoman.client.verdicts import Verdict, Verdicts, forget
 from dragoman.errors import (
     ClosedError,
     ConnectError,
@@ -31,29 +33,17 @@ from dragoman.model import InitializeParams, Params
 from dragoman.protocol.negotiation import INITIALIZE, Negotiator, Ready, Send, Step
 from dragoman.revisions import BY_VERSION, Revision
 from dragoman.schema.shapes import is_object
-from dragoman.transports.base import Outgoing
+from dragoman.transports.base import Outgoing, Transport
 
-# What each server spoke, by `Target.key`, for the life of this process (versioning: Backward Compatibility).
-_verdicts: Final[dict[str, str]] = {}
-_VERDICTS_MAX: Final = 512
+__all__ = ["Opening", "forget"]
+
+log = logging.getLogger("dragoman.client")
+
+# After which answer to `initialize` the older transport is tried (2025-11-25, Streamable HTTP:
+# Backwards Compatibility).
+_OLDER: Final = frozenset({400, 404, 405})
 # A path on the same host, of a length that a person reads.
 _PATH: Final = re.compile(r"/(?:[\w.~%-][\w.~%/-]{0,200})?", re.ASCII)
-
-
-def forget(key: str | None) -> None:
-    """Forget what a server spoke; all of them without a key."""
-    if key is None:
-        _verdicts.clear()
-    else:
-        _verdicts.pop(key, None)
-
-
-def _remember(key: str | None, revision: Revision) -> None:
-    if key is None:
-        return
-    if len(_verdicts) >= _VERDICTS_MAX and key not in _verdicts:
-        _verdicts.pop(next(iter(_verdicts)), None)
-    _verdicts[key] = revision.version
 
 
 def _elsewhere(refusal: RemoteError | None, url: object) -> str | None:
@@ -78,6 +68,8 @@ class Opening:
         self._probe: asyncio.Task[Response] | None = None  # still listened to after its time
         self._refusal: RemoteError | None = None
         self._fault: LocalError | None = None  # why another attempt is waited for
+        self._verdicts = Verdicts(options.cache_dir)
+        self._older = False  # it goes over the transport that came before Streamable HTTP
 
     async def run(self) -> Ready:
         """Open the transport and agree on a revision, within `connect_timeout`.
@@ -127,17 +119,44 @@ class Opening:
         )
 
     async def _open(self) -> Ready:
+        known, older = self._verdicts.get(self._target.key), self._target.older
+        if known is not None and known.older and older is not None:
+            try:
+                return await self._over_older(older)
+            except LocalError:
+                self._verdicts.forget(self._target.key)
+                self._older = False
+                await self._connection.use(self._target.make)
+                return await self._agree()
         await self._connection.open()
+        try:
+            return await self._agree()
+        except HttpError as fault:
+            if older is None or fault.status not in _OLDER or not self._shaking_hands():
+                raise
+            try:
+                return await self._over_older(older)
+            except LocalError as exc:
+                log.debug("%s: not over the older transport either: %s", self._target.name, exc)
+            raise
+
+    def _shaking_hands(self) -> list[Revision]:
+        return [revision for revision in self._options.revisions() if revision.handshake]
+
+    async def _over_older(self, older: Callable[[], Transport]) -> Ready:
+        """Over the transport that came before Streamable HTTP, whose servers all begin with a handshake."""
+        self._stage, self._older = "connect", True
+        await self._connection.use(older)
         return await self._agree()
 
     async def _agree(self) -> Ready:
         connection, key = self._connection, self._target.key
-        known = BY_VERSION.get(_verdicts.get(key or "", ""))
+        known = self._verdicts.get(key)
         machine = Negotiator(
-            self._options.revisions(),
+            self._shaking_hands() if self._older else self._options.revisions(),
             shared=connection.transport.shared,
             probe_timeout=self._options.probe_timeout,
-            known=known,
+            known=None if known is None else BY_VERSION.get(known.version),
         )
         try:
             ready = await self._negotiate(machine)
@@ -145,11 +164,11 @@ class Opening:
             if ready.revision.handshake:
                 await connection.notify("notifications/initialized")
         except LocalError:
-            forget(key or "")
+            self._verdicts.forget(key)
             raise
         finally:
             await self._drop_probe()
-        _remember(key, ready.revision)
+        self._verdicts.keep(key, Verdict(ready.revision.version, self._older))
         return ready
 
     async def _negotiate(self, machine: Negotiator) -> Ready:

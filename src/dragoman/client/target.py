@@ -25,6 +25,7 @@ from dragoman.transports.http_base import parse_address
 from dragoman.transports.http_client import HttpTransport
 from dragoman.transports.memory import MemoryTransport
 from dragoman.transports.spawn import check_command
+from dragoman.transports.sse_client import SseTransport
 
 
 @runtime_checkable
@@ -48,7 +49,8 @@ _EXPECTED: Final = (
     "a URL, a command line (list or str), a path to a .py file, a server object, "
     "a configuration entry or a transport"
 )
-_URL_TYPES: Final = frozenset({"http", "streamable-http", "streamableHttp", "streamable_http"})
+_SSE: Final = "sse"
+_URL_TYPES: Final = frozenset({_SSE, "http", "streamable-http", "streamableHttp", "streamable_http"})
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _BARE_ADDRESS: Final = re.compile(r"[A-Za-z0-9.-]+:\d+(/\S*)?")
 _PYTHON_FILE: Final = re.compile(r"(?P<file>.*\.py)(:(?P<name>[A-Za-z_][A-Za-z0-9_.]*))?")
@@ -62,6 +64,7 @@ class Target:
     `context` is what authorises the requests, for what is kept of the answers.
     `restarts` says whether a second `make` gives a second server. `ours`: it is a program of this
     package, which answers every question: where it ends, a second start would only say the same once more.
+    `older` makes a transport of the kind that came before the one of `make`, for servers that have no other.
     """
 
     name: str
@@ -70,6 +73,7 @@ class Target:
     restarts: bool = False
     context: AuthContext = field(default_factory=AuthContext)
     ours: bool = False
+    older: Callable[[], Transport] | None = None
 
 
 def resolve(target: TargetLike, options: ClientOptions) -> Target:
@@ -85,12 +89,12 @@ def resolve(target: TargetLike, options: ClientOptions) -> Target:
     if isinstance(target, Mapping):
         return _entry(target, options)
     if isinstance(target, InProcess):
-        _useless(options, "a server in this process", "env", "cwd", "headers")
+        _useless(options, "a server in this process", "env", "cwd", "headers", "http")
         return _in_process(target, options)
     if isinstance(target, Sequence):
         return _command(list(target), options)
     if hasattr(target, "exchange") and hasattr(target, "open"):
-        _useless(options, "a transport", "env", "cwd", "headers")
+        _useless(options, "a transport", "env", "cwd", "headers", "http")
         return _transport(target, options)
     raise UsageError(f"target: expected {_EXPECTED}; received {type(target).__name__}")
 
@@ -132,7 +136,7 @@ def _python(file: Path, options: ClientOptions, *, name: str | None = None) -> T
     base = Path(options.cwd) if options.cwd is not None else Path()
     if not os.path.isfile(base / file):  # noqa: PTH113  # as in `_exists`
         raise UsageError(f"target {str(file)!r}: no such file ({(base / file).absolute()})")
-    _useless(options, "a program", "headers")
+    _useless(options, "a program", "headers", "http")
     where = str(file) if name is None else f"{file}:{name}"
     # -P: only the file's own folder is on the path, as for any script, and not wherever this is started.
     words = [sys.executable, "-P", "-m", "dragoman", "run", where]
@@ -142,7 +146,7 @@ def _python(file: Path, options: ClientOptions, *, name: str | None = None) -> T
 def _command(words: Sequence[str], options: ClientOptions) -> Target:
     if not words:
         raise UsageError("target: a command line without a program")
-    _useless(options, "a program", "headers")
+    _useless(options, "a program", "headers", "http")
     return _child(check_command(words, options.name), options, name=options.name)
 
 
@@ -158,17 +162,23 @@ def _child(line: list[str], options: ClientOptions, *, name: str | None) -> Targ
     return Target(name or make().name, make, key=key, restarts=True, context=context)
 
 
-def _url(url: str, options: ClientOptions) -> Target:
+def _url(url: str, options: ClientOptions, *, kind: str | None = None) -> Target:
     _useless(options, "a URL", "env", "cwd")
     address = parse_address(url)
 
     def make() -> Transport:
-        return HttpTransport(url, headers=options.headers, name=options.name)
+        return HttpTransport(url, headers=options.headers, name=options.name, options=options.http)
+
+    def older() -> Transport:
+        return SseTransport(url, headers=options.headers, name=options.name, options=options.http)
 
     # Without user and query: they may be secrets, and do not tell servers apart.
     key = f"{address.scheme}://{address.authority}{address.target.partition('?')[0]}"
     context = AuthContext(url, frozenset((options.headers or {}).items()))
-    return Target(make().name, make, key=key, restarts=True, context=context)
+    name = make().name
+    if kind == _SSE:
+        return Target(name, older, key=f"{_SSE} {key}", restarts=True, context=context)
+    return Target(name, make, key=key, restarts=True, context=context, older=older)
 
 
 def _entry(entry: Mapping[str, Any], options: ClientOptions) -> Target:
@@ -201,13 +211,14 @@ def _entry(entry: Mapping[str, Any], options: ClientOptions) -> Target:
 def _url_entry(entry: Mapping[str, Any], options: ClientOptions) -> Target:
     kind = entry.get("type")
     if kind is not None and kind not in _URL_TYPES:
-        raise UsageError(f"target: type {kind!r} in a configuration entry with `url`: expected 'http'")
+        text = f"target: type {kind!r} in a configuration entry with `url`: expected 'http' or 'sse'"
+        raise UsageError(text)
     url = entry["url"]
     if not isinstance(url, str):
         raise UsageError(f"target: `url`: expected a string; received {type(url).__name__}")
     headers: Mapping[str, str] = _member(entry, "headers", kind=Mapping) or {}
     merged = {**headers, **(options.headers or {})} or None
-    return _url(url, replace(_named(entry, options), headers=merged))
+    return _url(url, replace(_named(entry, options), headers=merged), kind=kind)
 
 
 def _named(entry: Mapping[str, Any], options: ClientOptions) -> ClientOptions:
