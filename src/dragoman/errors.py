@@ -45,10 +45,15 @@ class LocalError(DragomanError):
         self.hint = hint
         self.undelivered = False
 
+    @property
+    def step(self) -> str | None:
+        """`stage`, where that is more than the message says of itself: of a time limit it is not."""
+        return self.stage
+
     def __str__(self) -> str:
         where = " ".join(
             part
-            for part in (self.server and f"server {self.server!r}", self.stage and f"({self.stage})")
+            for part in (self.server and f"server {self.server!r}", self.step and f"({self.step})")
             if part
         )
         text = f"{where}: {self.message}" if where else self.message
@@ -83,7 +88,14 @@ class ClosedError(LocalError):
 
 
 class DeadlineError(LocalError, TimeoutError):
-    """A time limit of this side ran out; `stage` and the message say which one."""
+    """A time limit of this side ran out; the message says which one, and `stage`: `"connect"`, `"idle"`
+    (no answer and no progress) or `"overall"`.
+    """
+
+    @property
+    def step(self) -> str | None:
+        """`stage`, where it is no limit."""
+        return None if self.stage in ("idle", "overall") else self.stage
 
 
 class PeerFault(LocalError):

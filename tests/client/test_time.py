@@ -70,6 +70,7 @@ async def test_the_overall_limit_ends_a_call_whatever_it_reports() -> None:
         with pytest.raises(DeadlineError, match=r"not answered within 0\.6 s") as caught:
             await client.call_tool("t")
     assert caught.value.stage == "overall"
+    assert "overall" not in str(caught.value)  # the message says it in words
     assert transport.cancelled == [transport.of("tools/call")[0].id]
 
 

@@ -73,8 +73,12 @@ def test_an_unknown_field_gets_the_nearest_name_that_is_still_free():
 
     (fault,) = refused(tool, {"query": "x", "limt": 5}).faults
     assert (fault.field, fault.expected) == ("limt", 'no member of this name (did you mean "limit"?)')
+    assert str(refused(tool, {"query": "x", "limt": 5})) == (
+        'Invalid arguments for tool:\n- unknown argument "limt"; did you mean "limit"?'
+    )
     (fault,) = refused(tool, {"query": "x", "qwery": "y"}).faults
     assert fault.expected == "no member of this name"
+    assert str(fault) == 'unknown member "qwery"'  # of a result, say, which has no arguments
 
 
 @pytest.mark.parametrize(

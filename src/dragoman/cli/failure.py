@@ -139,8 +139,8 @@ def lines(error: DragomanError) -> list[str]:
 
 def _local(error: LocalError) -> list[str]:
     where = error.server or ""
-    if error.stage:
-        where = f"{where} ({error.stage})" if where else error.stage
+    if error.step:
+        where = f"{where} ({error.step})" if where else error.step
     first = f"{where}: {error.message}" if where else error.message
     if error.exit_status is not None:
         first += f" ({exit_text(error.exit_status)})"

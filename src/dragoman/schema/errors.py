@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from dragoman.errors import DragomanError
@@ -22,7 +23,8 @@ class Fault(Struct, frozen=True, kw_only=True):
     `field` is the path in the caller's terms (`arch`, `user.emails[0]`; empty for the whole value),
     `expected` says what would fit, `received` is a JSON snippet of what came (at most 200
     characters; `nothing` for a missing member), `allowed` lists the values of an enumeration, and
-    `rule` is the JSON Pointer of the schema keyword that refused.
+    `rule` is the JSON Pointer of the schema keyword that refused. `unknown`: there is no member of the
+    last name in `field`, and `close`, if anything, is the one that may have been meant.
     """
 
     field: str
@@ -30,17 +32,31 @@ class Fault(Struct, frozen=True, kw_only=True):
     received: str
     allowed: tuple[Any, ...] | None = None
     rule: str = ""
+    unknown: bool = False
+    close: str | None = None
 
     def __str__(self) -> str:
+        return self.told("member")
+
+    def told(self, noun: str) -> str:
+        """The fault in a line, where a member is called that `noun`."""
+        if self.unknown:
+            meant = "" if self.close is None else f"; did you mean {_quoted(self.close)}?"
+            field = self.field if '"' in self.field else _quoted(self.field)  # `headers["x y"]`
+            return f"unknown {noun} {field}{meant}"
         text = f"expected {self.expected}; received {self.received}"
         return f"{self.field}: {text}" if self.field else text
+
+
+def _quoted(name: str) -> str:
+    return msgspec.json.encode(name).decode()
 
 
 class ArgumentError(DragomanError):
     """Arguments do not fit the signature; `faults` has every fault that was found.
 
     `str()` is a text that a model can act on: a line for each fault with field, what was expected
-    and what was received.
+    and what was received, or the name that there is not.
     """
 
     def __init__(self, faults: tuple[Fault, ...], name: str | None = None) -> None:
@@ -50,7 +66,7 @@ class ArgumentError(DragomanError):
 
     def __str__(self) -> str:
         head = f"Invalid arguments for {self.name}:" if self.name else "Invalid arguments:"
-        return "\n".join([head, *(f"- {fault}" for fault in self.faults)])
+        return "\n".join([head, *(f"- {fault.told('argument')}" for fault in self.faults)])
 
 
 class OutputError(DragomanError):

@@ -105,6 +105,8 @@ def unknown_field(
         expected=f"no member of this name{guess}",
         received=snippet(received),
         rule=rule,
+        unknown=True,
+        close=close,
     )
 
 

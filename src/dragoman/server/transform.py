@@ -21,6 +21,7 @@ from dragoman.schema.errors import ArgumentError, Fault
 from dragoman.schema.explain import explain
 from dragoman.schema.parameters import header_parameters
 from dragoman.schema.validate import Validator
+from dragoman.schema.wording import unknown_field
 from dragoman.server.tool import Tool, tool_hints
 
 # Members of an input schema that say nothing of single arguments, or say it in a place that is rewritten.
@@ -79,8 +80,7 @@ class Rewrite:
         hidden = self.gone & given.keys()
         if hidden:
             unknown = tuple(
-                Fault(field=name, expected="no such argument", received=bytes(given[name]).decode()[:200])
-                for name in sorted(hidden)
+                unknown_field([], name, received=msgspec.json.decode(given[name])) for name in sorted(hidden)
             )
             raise ArgumentError(self.faults(source, unknown), self.name)
         written = {self.renamed.get(name, name): value for name, value in given.items()}
