@@ -118,7 +118,7 @@ class Lines:
         # One byte more may still be the CR of a line end.
         if self._size <= self._max + 1:
             return []
-        fault = TooLong(self._size, b"".join(parts)[:_HEAD])
+        fault = TooLong(self._size, b"".join(part[:_HEAD] for part in parts)[:_HEAD])
         parts.clear()
         self._size = 0
         self._skipping = True
