@@ -9,6 +9,7 @@ import re
 import select
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
@@ -151,10 +152,12 @@ def test_words_that_mean_nothing_are_usage(words):
 # --- on a terminal ----------------------------------------------------------------------------------------
 
 
-def on_terminal(*words: str, answers: str = "", **env: str) -> tuple[int, str]:
+def on_terminal(*words: str, answers: str = "", columns: int = 0, **env: str) -> tuple[int, str]:
     """Run it with a terminal for all three streams; each prompt is answered by the next character."""
     pid, fd = pty.fork()
     if pid == 0:
+        if columns:
+            termios.tcsetwinsize(0, (40, columns))
         os.chdir(ROOT)
         environment = {**os.environ, "TERM": "xterm", **env}
         environment = {name: value for name, value in environment.items() if value != "-"}
@@ -215,6 +218,25 @@ def environment_of(pid: str) -> bytes:
         return Path("/proc", pid, "environ").read_bytes()
     except OSError:  # gone meanwhile, or not ours
         return b""
+
+
+ESCAPE = re.compile(r"\x1b\[\d+m")
+
+
+def test_a_narrow_terminal_gets_each_message_in_a_line_unless_all_is_asked_for():
+    status, text = on_terminal("--yes", columns=60)
+    assert status == 0
+    lines = ESCAPE.sub("", text).splitlines()
+    assert '  -> sent   tools/call 3 {"name":"lookup_order","arguments…' in lines
+    sent = [place for place, line in enumerate(lines) if line.startswith(("  -> sent", "  <- came"))]
+    assert len(sent) > 40
+    assert all(len(lines[place]) < 60 for place in sent)
+    assert not any(lines[place + 1].startswith(" " * 12) for place in sent)  # no second line
+    assert any("--full shows them whole" in line for line in lines)
+    status, text = on_terminal("--yes", "--full", columns=60)
+    assert status == 0
+    whole = "".join(line[12:] for line in ESCAPE.sub("", text).splitlines() if line.startswith(" " * 12))
+    assert '"io.modelcontextprotocol/clientCapabilities":{}' in whole
 
 
 def test_always_is_asked_once():

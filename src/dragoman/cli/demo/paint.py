@@ -11,16 +11,21 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, Self
+
+import msgspec
 
 from dragoman.cli import output
 from dragoman.cli.demo.answers import Answers
 from dragoman.cli.demo.stage import Run, Shown
+from dragoman.schema.shapes import is_object
 
 _PIPE_WIDTH: Final = 110
-_LEAST_WIDTH: Final = 60
+_LEAST_WIDTH: Final = 30
 _FRAME: Final = 640  # characters of a message that are shown unless all are asked for
 _LABEL: Final = 10
+_COMMON: Final = frozenset({"_meta", "resultType", "ttlMs", "cacheScope"})
+_INDENT: Final = " " * (2 + _LABEL)
 _STYLES: Final = {
     "bold": "1",
     "dim": "2",
@@ -33,11 +38,17 @@ _STYLES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Brush:
-    """Whether to colour, how wide to paint, and whether messages are shown whole."""
+    """Whether to colour, how wide to paint, whether messages are shown whole, and whether on a terminal."""
 
     colour: bool
     width: int
     full: bool
+    terminal: bool
+
+    @property
+    def room(self) -> int:
+        """Columns beside a label."""
+        return self.width - len(_INDENT) - 1
 
     @classmethod
     def for_stdout(cls, *, colour: bool, full: bool) -> Self:
@@ -45,7 +56,7 @@ class Brush:
         terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
         wanted = colour and terminal and not os.environ.get("NO_COLOR")
         columns = output.columns()
-        return cls(wanted, max(_LEAST_WIDTH, columns or _PIPE_WIDTH), full)
+        return cls(wanted, max(_LEAST_WIDTH, columns or _PIPE_WIDTH), full, sys.stdout.isatty())
 
     def __call__(self, style: str, text: str) -> str:
         """The text in a style, or as it is."""
@@ -57,6 +68,8 @@ def title(brush: Brush, folder: Path, *, answers: Answers) -> None:
     output.line(brush("bold", "dragoman demo: the order service over stdio and HTTP, on two revisions"))
     output.line(f"  files    {folder}")
     output.line(f"  answers  {answers.source}")
+    if brush.terminal and not brush.full:
+        output.line("  shown    messages in brief; --full shows them whole")
 
 
 def head(brush: Brush, run: Run) -> None:
@@ -111,22 +124,39 @@ def verdict(brush: Brush, runs: Sequence[Run]) -> None:
 
 
 def _short(brush: Brush, data: bytes) -> str:
+    """A message: whole if that was asked for, else a line of the terminal, or what is enough in a file."""
     text = data.decode("utf-8", "replace")
-    if brush.full or len(text) <= _FRAME:
+    if brush.full:
         return text
-    return f"{text[:_FRAME]}… ({len(data):,} bytes; --full shows all)"
+    if brush.terminal:
+        return output.cut(output.flat(_gist(data, text)), brush.room)
+    return text if len(text) <= _FRAME else f"{text[:_FRAME]}… ({len(data):,} bytes; --full shows all)"
+
+
+def _gist(data: bytes, text: str) -> str:
+    """A message without what all of them have: what is asked and with what, or what came of it."""
+    try:
+        message = msgspec.json.decode(data, type=dict[str, Any])
+    except msgspec.DecodeError:
+        return text
+    kind = next((name for name in ("params", "result", "error") if name in message), None)
+    if kind is None:
+        return text
+    what = message.get("method", kind)
+    body = message[kind]
+    if is_object(body):
+        body = {name: value for name, value in body.items() if name not in _COMMON}
+    number = f" {message['id']}" if "id" in message else ""
+    return f"{what}{number} {msgspec.json.encode(body).decode()}"
 
 
 def _field(brush: Brush, label: str, *, text: str, style: str = "") -> None:
     """A label and its text, wrapped beside it on a terminal and on one line in a pipe."""
-    indent = "  " + " " * _LABEL
     plain = output.flat(text)
     lines = [plain]
-    if sys.stdout.isatty():
-        lines = textwrap.wrap(
-            plain, brush.width - len(indent) - 1, break_on_hyphens=False, drop_whitespace=False
-        ) or [""]
+    if brush.terminal:
+        lines = textwrap.wrap(plain, brush.room, break_on_hyphens=False, drop_whitespace=False) or [""]
     name = brush("dim", label.ljust(_LABEL))
     for number, line in enumerate(lines):
         painted = brush(style, line) if style else line
-        output.line(f"  {name}{painted}" if number == 0 else f"{indent}{painted}")
+        output.line(f"  {name}{painted}" if number == 0 else f"{_INDENT}{painted}")
