@@ -30,10 +30,13 @@ COMMANDS: Final = {
     "read": "read a resource of a server",
     "prompt": "get a prompt of a server",
     "discover": "show what a server is and speaks",
+    "record": "stand between a host and a server, and record what they say",
+    "replay": "play a recording, as a server or against one",
+    "mock": "serve the tools of a file, with answers that fit",
     "demo": "show everything at work on an example",
 }
 # These read their words themselves.
-_OWN_WORDS: Final = frozenset({"demo"})
+_OWN_WORDS: Final = frozenset({"demo", "mock", "record", "replay"})
 
 _HELP: Final = """\
 usage: dragoman COMMAND ...

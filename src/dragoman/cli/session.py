@@ -50,7 +50,7 @@ def perform(
 async def _perform(
     options: Namespace, work: Work, *, show: Callable[[Any], None], more: ClientKeywords
 ) -> None:
-    async with Client(_target(options.target), **_keywords(options, more)) as client:
+    async with Client(target(options.target), **_keywords(options, more)) as client:
         value = await work(client)
         if options.json:
             output.envelope(ok=True, value=value)
@@ -58,7 +58,8 @@ async def _perform(
             show(value)
 
 
-def _target(text: str) -> TargetLike:
+def target(text: str) -> TargetLike:
+    """A target as it was told in one word. Raises UsageError for an entry that is no JSON."""
     if not text.lstrip().startswith("{"):
         return text
     try:
