@@ -46,7 +46,7 @@ class Run:
         except (OSError, EOFError, ValueError, RuntimeError, subprocess.SubprocessError) as exc:
             if entrant.name in (FLOOR, OURS, PLAIN):
                 raise
-            why = " ".join(str(exc).split("\\r\\n\\r\\n")[-1].split())[:120]
+            why = " ".join(str(exc).split("\\r\\n\\r\\n")[-1].split())[:120].strip("'")
             failure = f"{entrant.name}, {what}: {why or type(exc).__name__}"
             if failure not in self.failures:
                 self.failures.append(failure)
