@@ -137,7 +137,7 @@ def lists(run: Run) -> None:
             if size > 1_000 and (
                 entrant.name == FASTMCP or (run.quick and entrant.name not in (FLOOR, OURS))
             ):
-                continue  # FastMCP does not get so many registered within the hour
+                continue  # FastMCP takes a time to register them that grows with the square of their number
             with run.trying(f"{size} tools", entrant), Stdio(entrant.stdio, tools=size) as server:
                 server.hello()
                 for _ in range(max(3, run.rounds) if size > 1_000 else 7):

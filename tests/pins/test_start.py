@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-# Each costs a tenth of a start or more, and none is needed before something unusual happens.
+# Each costs a part of a start that can be measured, and none is needed before something unusual happens.
 SPARED = {
     "argparse",
     "concurrent.futures.thread",

@@ -36,7 +36,7 @@ class _Media:
                 hint=f"{type(self).__name__}(path=...) for a file",
             )
         self._data = data
-        # Not by pathlib: loading it is a tenth of what a server takes to start.
+        # Not by pathlib: loading it would be a tenth of loading a server.
         self._path = None if path is None else os.fspath(path)
         if format is None and self._path is not None:
             format = os.path.splitext(self._path)[1][1:].lower()  # noqa: A001, PTH122  # as above

@@ -232,7 +232,7 @@ class _Session(asyncio.Protocol):
         self.gate = transport
         if hasattr(transport, "max_size"):
             # asyncio asks for four times as much, which the allocator takes from the system and gives
-            # back with each call: a third of the time of one.
+            # back with each call: a quarter of the time of one.
             transport.max_size = CHUNK  # pyright: ignore[reportAttributeAccessIssue]  # asyncio's own
 
     def data_received(self, data: bytes) -> None:
