@@ -26,6 +26,7 @@ from dragoman.transports.http_client import HttpTransport
 from dragoman.transports.memory import MemoryTransport
 from dragoman.transports.spawn import check_command
 from dragoman.transports.sse_client import SseTransport
+from dragoman.transports.ws_client import SCHEMES, WebSocketTransport, parse_ws
 
 
 @runtime_checkable
@@ -50,7 +51,7 @@ _EXPECTED: Final = (
     "a configuration entry or a transport"
 )
 _SSE: Final = "sse"
-_URL_TYPES: Final = frozenset({_SSE, "http", "streamable-http", "streamableHttp", "streamable_http"})
+_URL_TYPES: Final = frozenset({_SSE, "ws", "http", "streamable-http", "streamableHttp", "streamable_http"})
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _BARE_ADDRESS: Final = re.compile(r"[A-Za-z0-9.-]+:\d+(/\S*)?")
 _PYTHON_FILE: Final = re.compile(r"(?P<file>.*\.py)(:(?P<name>[A-Za-z_][A-Za-z0-9_.]*))?")
@@ -101,8 +102,7 @@ def resolve(target: TargetLike, options: ClientOptions) -> Target:
 
 def _text(text: str, options: ClientOptions) -> Target:
     text = text.strip()
-    scheme = _SCHEME.match(text)
-    if scheme is not None:
+    if _SCHEME.match(text) is not None:
         return _url(text, options)
     if _BARE_ADDRESS.fullmatch(text) and not _exists(text):
         raise UsageError(f"target {text!r}: an address without a scheme", hint=f"http://{text}")
@@ -164,6 +164,8 @@ def _child(line: list[str], options: ClientOptions, *, name: str | None) -> Targ
 
 def _url(url: str, options: ClientOptions, *, kind: str | None = None) -> Target:
     _useless(options, "a URL", "env", "cwd")
+    if url.partition(":")[0].lower() in SCHEMES:
+        return _web_socket(url, options)
     address = parse_address(url)
 
     def make() -> Transport:
@@ -179,6 +181,16 @@ def _url(url: str, options: ClientOptions, *, kind: str | None = None) -> Target
     if kind == _SSE:
         return Target(name, older, key=f"{_SSE} {key}", restarts=True, context=context)
     return Target(name, make, key=key, restarts=True, context=context, older=older)
+
+
+def _web_socket(url: str, options: ClientOptions) -> Target:
+    def make() -> Transport:
+        return WebSocketTransport(url, headers=options.headers, name=options.name, options=options.http)
+
+    context = AuthContext(url, frozenset((options.headers or {}).items()))
+    address = parse_ws(url)
+    key = f"ws {address.scheme}://{address.authority}{address.target.partition('?')[0]}"
+    return Target(make().name, make, key=key, restarts=True, context=context)
 
 
 def _entry(entry: Mapping[str, Any], options: ClientOptions) -> Target:
@@ -211,7 +223,7 @@ def _entry(entry: Mapping[str, Any], options: ClientOptions) -> Target:
 def _url_entry(entry: Mapping[str, Any], options: ClientOptions) -> Target:
     kind = entry.get("type")
     if kind is not None and kind not in _URL_TYPES:
-        text = f"target: type {kind!r} in a configuration entry with `url`: expected 'http' or 'sse'"
+        text = f"target: type {kind!r} in a configuration entry with `url`: expected 'http', 'sse' or 'ws'"
         raise UsageError(text)
     url = entry["url"]
     if not isinstance(url, str):

@@ -7,7 +7,7 @@ whatever a server echoes of it is taken out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, Literal, TypeGuard
+from typing import Final, Literal, Protocol, TypeGuard
 
 import msgspec
 
@@ -23,7 +23,7 @@ from dragoman.jsonrpc.message import (
     Response,
     decode,
 )
-from dragoman.transports.http_base import Reply, shown_url
+from dragoman.transports.http_base import shown_url
 
 SHOWN: Final = 300  # characters of a body
 EXCERPT: Final = 16 * 1024  # bytes of a body that are read in order to say what it is
@@ -67,7 +67,26 @@ class Place(msgspec.Struct, frozen=True):
         return f"<Place {self.shown}>"
 
 
-def http_error(reply: Reply, body: bytes, *, place: Place) -> HttpError:
+class Head(Protocol):
+    """What an error needs to know of an answer; see `http_base.Reply`."""
+
+    @property
+    def status(self) -> int:
+        """The status code."""
+        ...
+
+    @property
+    def reason(self) -> str:
+        """What the server says beside the code."""
+        ...
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Names in lower case."""
+        ...
+
+
+def http_error(reply: Head, body: bytes, *, place: Place) -> HttpError:
     """The error for a reply without JSON-RPC in it; `body` is the beginning of its body."""
     status, headers, secrets = reply.status, reply.headers, place.secrets
     kind = media_type(headers)

@@ -194,17 +194,8 @@ class Pool:
         try:
             async with asyncio.timeout(limit):
                 return await self._open(address, via)
-        except TimeoutError as exc:
-            fault: Exception = exc
-            text, hint = f"no connection to {place} within {limit:g} s", None
-        except OSError as exc:  # of which the errors of TLS and of name look-up are kinds
-            fault = exc
-            reason, hint = _reason(exc)
-            text = f"no connection to {place}: {reason}"
-        error = ConnectError(text, stage="connect", hint=hint)
-        error.undelivered = True
-        error.passing = _may_pass(fault)
-        raise error from fault
+        except OSError as exc:  # of which running out of time and the errors of TLS and names are kinds
+            raise unreachable(place, exc, limit=limit) from exc
 
     async def _open(self, address: Address, via: Address | None) -> Connection:
         loop = asyncio.get_running_loop()
@@ -252,7 +243,7 @@ class Pool:
 
     def _tls(self) -> ssl.SSLContext:
         if self._context is None:
-            self._context = _context(self._options)
+            self._context = tls_context(self._options)
         return self._context
 
     def _proxy(self, address: Address) -> Address | None:
@@ -293,7 +284,8 @@ def _stale(connection: Connection) -> bool:
     return bool(poll.poll(0))
 
 
-def _context(options: HttpOptions) -> ssl.SSLContext:
+def tls_context(options: HttpOptions) -> ssl.SSLContext:
+    """How TLS is spoken. Raises UsageError for a file that cannot be used."""
     if isinstance(options.verify, ssl.SSLContext):
         return options.verify
     cafile = options.verify if isinstance(options.verify, str) else None
@@ -314,9 +306,18 @@ def _context(options: HttpOptions) -> ssl.SSLContext:
     return context
 
 
-def _may_pass(fault: Exception) -> bool:
-    """Whether the server may be there in a moment: not where a name, a certificate or a setting is wrong."""
-    return not isinstance(fault, socket.gaierror | ssl.SSLError)
+def unreachable(place: str, fault: OSError, *, limit: float) -> ConnectError:
+    """The error for a connection to `place` that did not come about within `limit` seconds."""
+    if isinstance(fault, TimeoutError):
+        text, hint = f"no connection to {place} within {limit:g} s", None
+    else:
+        reason, hint = _reason(fault)
+        text = f"no connection to {place}: {reason}"
+    error = ConnectError(text, stage="connect", hint=hint)
+    error.undelivered = True
+    # The server may be there in a moment, but no name, no certificate and no setting becomes another one.
+    error.passing = not isinstance(fault, socket.gaierror | ssl.SSLError)
+    return error
 
 
 def _reason(exc: OSError) -> tuple[str, str | None]:
