@@ -36,7 +36,8 @@ async def main() -> None:
     done = loop.create_future()
     output = os.fdopen(1, "wb", 0)
     writer, _ = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, output)
-    await loop.connect_read_pipe(lambda: Lines(done, writer), sys.stdin)
+    reader, _ = await loop.connect_read_pipe(lambda: Lines(done, writer), sys.stdin)
+    reader.max_size = 64 * 1024  # what a pipe holds: a floor that reads asyncio's 256 KiB is no floor
     await done
 
 

@@ -30,7 +30,7 @@ def warm(command: tuple[str, ...]) -> list[str]:
     return list(command)
 
 
-def test_a_start_costs_at_most_1_3_of_a_bare_loop() -> None:
+def test_a_life_with_one_call_costs_at_most_1_3_of_a_bare_loop() -> None:
     floor, ours = (counting.stdio(warm(command), 1) for command in (FLOOR, OURS))
     assert ours <= 1.3 * floor, f"{ours / 1e6:.0f} million instructions beside {floor / 1e6:.0f}"
 
