@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from dragoman.server import Audio, Context, File, Image, Server
     from dragoman.server.depends import Depends
     from dragoman.server.prompts import Message
+    from dragoman.transports.http_base import HttpOptions
 
 # Name -> the module that has it. A new public name is one line here and one import above; a test
 # holds the two and `__all__` together.
@@ -87,6 +88,7 @@ _HOMES = {
     "EmbeddedResource": "dragoman.model",
     "File": "dragoman.server",
     "GetPromptResult": "dragoman.model",
+    "HttpOptions": "dragoman.transports.http_base",
     "Icon": "dragoman.model",
     "Image": "dragoman.server",
     "ImageContent": "dragoman.model",
@@ -146,6 +148,7 @@ __all__ = [
     "EmbeddedResource",
     "File",
     "GetPromptResult",
+    "HttpOptions",
     "Icon",
     "Image",
     "ImageContent",
