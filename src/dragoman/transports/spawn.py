@@ -12,6 +12,7 @@ import logging
 import os
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -20,6 +21,11 @@ from typing import IO, Any, Final
 
 from dragoman.errors import ConnectError, UsageError
 from dragoman.transports import early
+
+if sys.platform == "win32":
+    from dragoman.transports.spawn_windows import Job
+elif sys.platform == "darwin":
+    from dragoman.transports.spawn_bsd import Watch
 
 log = logging.getLogger("dragoman")
 
@@ -70,7 +76,8 @@ def _let_go_after_fork() -> None:
         os.close(nothing)
 
 
-os.register_at_fork(after_in_child=_let_go_after_fork)
+if sys.platform != "win32":
+    os.register_at_fork(after_in_child=_let_go_after_fork)
 
 
 class Child:
@@ -98,6 +105,8 @@ class Child:
         self._watch: subprocess.Popen[bytes] | None = None
         self._held = [self.stdin.fileno()]
         _signalling.update(self._held)
+        if sys.platform == "win32":
+            self._job = Job(int(process._handle))  # noqa: SLF001  # the only way to the handle of a Popen
         self._observe()
 
     @property
@@ -109,9 +118,16 @@ class Child:
         try:
             self._pidfd = os.pidfd_open(self.pid)
         except (AttributeError, OSError):  # not on Linux, or not allowed by a sandbox
-            threading.Thread(target=self._wait, name=f"dragoman-wait-{self.pid}", daemon=True).start()
+            if sys.platform == "darwin":
+                with suppress(OSError):  # it has ended already
+                    self._exit_watch = Watch(self.pid, self._wait_aside)
+                    return
+            self._wait_aside()
         else:
             self._loop.add_reader(self._pidfd, self._reap)
+
+    def _wait_aside(self) -> None:
+        threading.Thread(target=self._wait, name=f"dragoman-wait-{self.pid}", daemon=True).start()
 
     def _wait(self) -> None:
         self._process.wait()
@@ -133,11 +149,13 @@ class Child:
             self._loop.remove_reader(self._pidfd)
             os.close(self._pidfd)
             self._pidfd = -1
+        if sys.platform == "darwin" and hasattr(self, "_exit_watch"):
+            self._exit_watch.close()
 
     def watch(self, grace: tuple[float, float]) -> None:
         """Start what ends the group if this process is killed; `grace` as for `end`."""
-        if self._ended or self._watch is not None:
-            return
+        if self._ended or self._watch is not None or sys.platform == "win32":
+            return  # on Windows the job does it
         tenths = [str(max(1, round(seconds * 10))) for seconds in grace]
         try:
             self._watch = subprocess.Popen(
@@ -165,10 +183,10 @@ class Child:
         try:
             if await self._gone(grace[0]):
                 return
-            self._signal(signal.SIGTERM)
+            self._signal(hard=False)
             if await self._gone(grace[1]):
                 return
-            self._signal(signal.SIGKILL)
+            self._signal(hard=True)
             await self._gone(_KILL_SECONDS)
         finally:
             self.kill()
@@ -190,10 +208,13 @@ class Child:
             self._others = _exists(self.pid)
         return self._others
 
-    def _signal(self, number: signal.Signals) -> None:
-        if self.status is None or self._others:
+    def _signal(self, *, hard: bool) -> None:
+        if sys.platform == "win32":
+            if hard:  # there is nothing polite to say
+                self._job.end()
+        elif self.status is None or self._others:
             with suppress(OSError):
-                os.killpg(self.pid, number)
+                os.killpg(self.pid, signal.SIGKILL if hard else signal.SIGTERM)
 
     def kill(self) -> None:
         """End the group at once and leave nothing: no process, no zombie, no descriptor of the child's.
@@ -205,7 +226,7 @@ class Child:
         self._ended = True
         self._reap()
         if self.status is None or self._members_left():
-            self._signal(signal.SIGKILL)
+            self._signal(hard=True)
         if self.status is None:
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(_KILL_SECONDS)
@@ -218,10 +239,14 @@ class Child:
             assert watch.stdin is not None
             watch.stdin.close()
         _signalling.difference_update(self._held)
+        if sys.platform == "win32":
+            self._job.close()
 
 
 def _exists(group: int) -> bool:
     """Whether the group has members, zombies included."""
+    if sys.platform == "win32":
+        return False  # there are no groups; the job ends what is left
     try:
         os.killpg(group, 0)
     except OSError:  # nobody there, or nobody whom this process may end
