@@ -146,7 +146,8 @@ class Source:
     """The text of one file, and what it is to its host.
 
     `file` is the name by which messages call it. `kind` is one of its dialect's kinds of file. `name` is
-    the plugin's, where one brought the file, and `folder` where that is.
+    the plugin's, where one brought the file, and `variables` are places that its entries may
+    refer to.
     """
 
     text: str
@@ -154,7 +155,7 @@ class Source:
     scope: Scope = "project"
     kind: str = "servers"
     name: str = ""
-    folder: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +165,7 @@ class Situation:
     `folder` is the project's, an absolute path. `trusted` is the person's word on that folder, None for
     what the host's own files say of it. `interactive`: whether there is a person to ask. `mode` is the
     host's permission mode, "" for what its files set. `env` is the environment that the host runs in.
-    `strict`: servers of the command line alone.
+    `strict`: servers of the command line alone. `now` is seconds since the epoch, for rules that end.
     """
 
     folder: str = ""
@@ -174,6 +175,7 @@ class Situation:
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     home: str = ""
     strict: bool = False
+    now: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,12 +94,20 @@ class Replacing:
         if name is None:
             label = groups.get("known") or groups.get("asked") or ""
             return self.known[label] if label in self.known else self._lost(label, found[0], unset="stop")
-        if self.remote and name in self.syntax.covered:
+        if self.remote and self._is_covered(name):
             return ""
         value: str | None = self.known.get(name)
         if value is None:
             value = self.env.get(name, groups.get("default"))  # set but empty counts as set
         return self._lost(name, found[0], unset=unset) if value is None else value
+
+    def _is_covered(self, name: str) -> bool:
+        """Whether it is the host's own secret: by its name, or an address of a provider with one in it."""
+        if not self.syntax.covered:
+            return False
+        return name in self.syntax.covered or (
+            name.endswith("_BASE_URL") and "@" in self.env.get(name, "").partition("://")[2].partition("/")[0]
+        )
 
     def _lost(self, name: str, text: str, *, unset: Unset) -> str:
         if unset == "empty":

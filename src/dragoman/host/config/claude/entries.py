@@ -90,13 +90,11 @@ def read_table(table: Node, file: str, *, brought: Brought) -> ServerFile:
 
 def entry(name: str, node: Node, *, origin: Origin, brought: Brought) -> ServerConfig:
     """One server. Raises Bad."""
-    if not name:
-        raise Bad("its name is empty", node)
-    if name in RESERVED:
-        raise Bad("the name is reserved", node)
+    _name(name, node)
     fields.need(node)
     transport = _transport(node)
     stdio = transport == "stdio"
+    _no_command_of_others(node)
     timeout = fields.number(node, "timeout", unit="milliseconds")
     return ServerConfig(
         name=f"plugin:{brought.plugin}:{name}" if brought.plugin else name,
@@ -115,6 +113,20 @@ def entry(name: str, node: Node, *, origin: Origin, brought: Brought) -> ServerC
         variables=brought.variables,
         raw=node.value,
     )
+
+
+def _name(name: str, node: Node) -> None:
+    if not name:
+        raise Bad("its name is empty", node)
+    if name in RESERVED:
+        raise Bad("the name is reserved", node)
+
+
+def _no_command_of_others(node: Node) -> None:
+    """A command whose text somebody else's configuration would go into is none."""
+    runs = fields.maybe(node, "headersHelper")
+    if runs is not None and _PLUGIN_REFERENCE.search(runs) is not None:
+        raise Bad("`headersHelper`: a plugin's configuration may not be part of it", node)
 
 
 def _transport(node: Node) -> Wire:

@@ -74,8 +74,8 @@ def entries(node: Node | None, file: str, *, deny: bool) -> tuple[list[Entry], l
         if why is not None:
             problems.append(Problem(f"an entry for servers is dropped: {why}", where))
             continue
-        pairs = [(key, item.members.get(key)) for key in _KEYS]
-        key, inner = next((key, inner) for key, inner in pairs if inner is not None)
+        key = _key(item)
+        inner = item.members[key]
         words = tuple(str(word.value) for word in inner.items)
         found.append(Entry(key, words if inner.items else str(inner.value), where))
     return found, problems
@@ -85,6 +85,13 @@ def keys(node: Node | None) -> frozenset[Key]:
     """The keys that the entries of a list have, valid or not."""
     items = () if node is None else [item.members for item in node.items]
     return frozenset(key for members in items for key in _KEYS if key in members)
+
+
+def _key(node: Node) -> Key:
+    for key in _KEYS:
+        if node.members.get(key) is not None:
+            return key
+    return "serverName"
 
 
 def _fault(value: Any, *, deny: bool) -> str | None:

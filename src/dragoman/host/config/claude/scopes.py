@@ -53,13 +53,13 @@ def read(sources: Sequence[Source], situation: Situation) -> Setup:
     """What the files come to.
 
     Kinds of sources: `servers` (`.mcp.json`; scope `cli` for `--mcp-config`, `plugin` with the plugin's name
-    and folder), `state` (`~/.claude.json`), `settings` (scopes managed, cli, local, project, user) and
-    `exclusive` (`managed-mcp.json`).
+    and its CLAUDE_PLUGIN_ROOT), `state` (`~/.claude.json`), `settings` (scopes managed, cli, local, project,
+    user) and `exclusive` (`managed-mcp.json`).
     """
     files = _read_files(sources, situation)
     rules = tuple(rule for item in files.settings for rule in item.rules)
     trusted = _trusted(files, situation)
-    settings = {**_modes(files.settings), "trusted": trusted}
+    settings = {**_mode(files.settings, trusted=trusted), "trusted": trusted}
     failure = _failure(files, sources, strict=situation.strict)
     if failure is not None:
         return Setup(HOST, (), rules, files.problems, failure, settings)
@@ -99,8 +99,8 @@ def _brought(source: Source, situation: Situation) -> Brought:
     scope: Scope = "managed" if source.kind == _EXCLUSIVE else source.scope
     if scope != "plugin":
         return Brought(scope)
-    known = {"CLAUDE_PLUGIN_ROOT": source.folder, "CLAUDE_PROJECT_DIR": situation.folder}
-    return Brought(scope, source.name, {name: value for name, value in known.items() if value})
+    folder = {"CLAUDE_PROJECT_DIR": situation.folder} if situation.folder else {}
+    return Brought(scope, source.name, {**folder, **source.variables})
 
 
 def _state_servers(root: Node, file: str, *, situation: Situation) -> ServerFile:
@@ -148,19 +148,30 @@ def _given(settings: Sequence[Settings]) -> tuple[tuple[ServerConfig, ...], list
     return tuple(servers), problems
 
 
-def _modes(settings: Sequence[Settings]) -> dict[str, object]:
-    """What else decides about calls: the default permission mode, of the strongest file that sets one."""
+def _mode(settings: Sequence[Settings], *, trusted: bool) -> dict[str, object]:
+    """The default permission mode, of the strongest file that sets one.
+
+    A folder without trust sets none, and no project's file can switch all questions off.
+    """
     order: tuple[Scope, ...] = ("managed", "cli", "local", "project", "user")
     for scope in order:
         for item in settings:
             block = item.node("permissions")
             mode = None if block is None else block.members.get("defaultMode")
-            if item.scope == scope and mode is not None and isinstance(mode.value, str):
+            if item.scope != scope or mode is None or not isinstance(mode.value, str):
+                continue
+            if _heard(scope, mode.value, trusted=trusted):
                 return {
                     "defaultMode": mode.value,
                     "defaultMode.origin": fields.origin(mode, item.source.file),
                 }
     return {}
+
+
+def _heard(scope: Scope, mode: str, *, trusted: bool) -> bool:
+    if scope == "project":
+        return trusted and mode != "bypassPermissions"
+    return trusted or scope != "local"
 
 
 def _trusted(files: _Files, situation: Situation) -> bool:

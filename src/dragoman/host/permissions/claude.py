@@ -1,39 +1,24 @@
-"""May this call run? One pure function over rules, with the rule that decided and those that lost.
+"""Claude Code's rules: deny beats ask beats allow, whichever rule is longer or written first.
 
-It knows no file and no person: rules come in with the place they stand at, and "ask" goes out to
-whoever can ask. Deny beats ask beats allow; which rule is longer or written first is nothing to it.
+Pure. Rules come in with the place they stand at, and "ask" goes out to whoever can ask.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
 
-from dragoman.host.config.record import Effect, Problem, Rule
+from dragoman.host.config.record import Effect, Problem, Rule, Setup, Situation
+from dragoman.host.config.wildcard import fits as glob
+from dragoman.host.permissions.base import Call, Decision, asked, unruled
 from dragoman.protocol.naming import PREFIX, Name, clean
 
 _ORDER: Final[tuple[Effect, ...]] = ("deny", "ask", "allow")
+_INTERACTION: Final = "anthropic/requiresUserInteraction"
 _ANCHORED: Final = re.compile(r"mcp__(?P<server>[^*]+?)__(?P<tool>.+)", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """Whether a call may run.
-
-    `rule` is the one that decided, None where none matched; `lost` are those that matched too and
-    were weaker. `why` is a sentence for a person, with the rule's place. `answer` is what a person said
-    who was asked, None while nobody was.
-    """
-
-    effect: Effect
-    why: str
-    rule: Rule | None = None
-    lost: tuple[Rule, ...] = ()
-    answer: bool | None = None
 
 
 def decide(
@@ -43,25 +28,70 @@ def decide(
     rules: Iterable[Rule],
     can_ask: bool,
     trusted: bool = True,
+    mode: str = "default",
 ) -> Decision:
     """Decide on one call.
 
     `name` is a tool's entry in the table of names, or the full name `mcp__server__tool` of a tool whose
     server has no `__` in it. With nobody to ask, "ask" becomes "deny". While the folder is not
-    `trusted`, allow rules of its project file do not count; its deny and ask rules do.
+    `trusted`, allow rules of its project file do not count; its deny and ask rules do. `mode` is a
+    permission mode of Claude Code; those it does not know decide as "default".
     """
-    tool = _split(name) if isinstance(name, str) else name
+    call = Call(_split(name) if isinstance(name, str) else name, arguments)
+    return weigh(call, rules=rules, can_ask=can_ask, trusted=trusted, mode=mode)
+
+
+def judge(setup: Setup, call: Call, *, situation: Situation) -> Decision:
+    """Decide on one call by all that Claude Code's files say."""
+    trusted = bool(setup.settings.get("trusted", situation.trusted is not False))
+    mode = situation.mode or str(setup.settings.get("defaultMode", "default"))
+    return weigh(call, rules=setup.rules, can_ask=situation.interactive, trusted=trusted, mode=mode)
+
+
+def weigh(call: Call, *, rules: Iterable[Rule], can_ask: bool, trusted: bool, mode: str) -> Decision:
+    """The order of things: hooks, deny, what has to be asked, the mode, allow, and then a person."""
     matching = [
-        rule for rule in rules if _counts(rule, trusted=trusted) and matches(rule, tool, arguments=arguments)
+        rule
+        for rule in rules
+        if _counts(rule, trusted=trusted) and matches(rule, call.name, arguments=call.arguments)
     ]
-    for effect in _ORDER:
-        hits = [rule for rule in matching if rule.effect == effect]
-        if hits:
-            lost = tuple(rule for rule in matching if rule.effect != effect)
-            return _ruled(effect, hits[0], lost=lost, can_ask=can_ask)
-    if can_ask:
-        return Decision("ask", "no rule matches, so a person is asked")
-    return Decision("deny", "no rule matches, and there is nobody to ask")
+    if call.hook == "deny":
+        return Decision("deny", "a hook of the host refused the call", lost=tuple(matching))
+    first = {effect: next((r for r in matching if r.effect == effect), None) for effect in _ORDER}
+    if (rule := first["deny"]) is not None:
+        return _ruled(rule, matching)
+    if call.connector == "blocked":
+        why = "the organisation has blocked this tool of the connector"
+        return Decision("deny", why, lost=tuple(matching), hidden=True)
+    if (must := _must_ask(call, first["ask"])) is not None:
+        return _asking(must, first["ask"], matching=matching, can_ask=can_ask, mode=mode)
+    if mode == "bypassPermissions":
+        return Decision("allow", "the mode is bypassPermissions, and no rule denies", lost=tuple(matching))
+    if (rule := first["allow"]) is not None:
+        return _ruled(rule, matching)
+    if call.hook == "allow":
+        return Decision("allow", "a hook of the host allowed the call, and no rule is against it")
+    if mode == "dontAsk":
+        return Decision("deny", "no rule matches, and the mode is dontAsk")
+    return unruled(can_ask=can_ask)
+
+
+def _must_ask(call: Call, rule: Rule | None) -> str | None:
+    """Why a person is asked whatever else is allowed; None if nothing says so."""
+    if rule is not None:
+        return f"{_place(rule)} asks first"
+    if call.meta.get(_INTERACTION) is True:  # the JSON true, and no text that looks like it
+        return f"the tool's `_meta` has {_INTERACTION}, so a person is asked each time"
+    if call.connector == "ask":
+        return "the organisation has set this tool of the connector to ask"
+    return "a hook of the host asks first" if call.hook == "ask" else None
+
+
+def _asking(why: str, rule: Rule | None, *, matching: Sequence[Rule], can_ask: bool, mode: str) -> Decision:
+    lost = tuple(other for other in matching if rule is None or other.effect != rule.effect)
+    if mode == "dontAsk":
+        return Decision("deny", f"{why}, and the mode is dontAsk", rule, lost)
+    return asked(why, can_ask=can_ask, rule=rule, lost=lost)
 
 
 def hidden(name: Name | str, rules: Iterable[Rule]) -> Rule | None:
@@ -157,11 +187,14 @@ def _counts(rule: Rule, *, trusted: bool) -> bool:
     return trusted or rule.effect != "allow" or rule.scope != "project"
 
 
-def _ruled(effect: Effect, rule: Rule, *, lost: tuple[Rule, ...], can_ask: bool) -> Decision:
-    said = f"{rule.text} in permissions.{rule.effect} ({rule.origin})"
-    if effect == "ask" and not can_ask:
-        return Decision("deny", f"{said} asks first, and there is nobody to ask", rule, lost)
-    return Decision(effect, said, rule, lost)
+def _ruled(rule: Rule, matching: Sequence[Rule]) -> Decision:
+    lost = tuple(other for other in matching if other.effect != rule.effect)
+    out_of_sight = rule.effect == "deny" and "(" not in rule.text
+    return Decision(rule.effect, _place(rule), rule, lost, hidden=out_of_sight)
+
+
+def _place(rule: Rule) -> str:
+    return f"{rule.text} in permissions.{rule.effect} ({rule.origin})"
 
 
 def _split(full: str) -> Name:
@@ -191,26 +224,6 @@ def _names(pattern: str, name: Name) -> bool:
     longest = len(PREFIX) + len(clean(name.server))
     fits = len(PREFIX) < len(pattern) <= longest and pattern.startswith(PREFIX)
     return fits and any(text.startswith(f"{pattern}__") for text in whole)
-
-
-def glob(pattern: str, text: str) -> bool:
-    """Whether `text` as a whole fits `pattern`, in which `*` stands for any characters.
-
-    Takes time in proportion to the product of both lengths, whatever the pattern.
-    """
-    first, *middle = pattern.split("*")
-    if not middle:
-        return pattern == text
-    *middle, last = middle
-    if len(text) < len(first) + len(last) or not text.startswith(first) or not text.endswith(last):
-        return False
-    at, end = len(first), len(text) - len(last)
-    for part in middle:
-        found = text.find(part, at, end)
-        if found < 0:
-            return False
-        at = found + len(part)
-    return True
 
 
 def _has(arguments: Mapping[str, Any], condition: tuple[str, str]) -> bool:
