@@ -254,33 +254,58 @@ async def test_errors_of_a_server_pass_through():
         assert group.servers["s"].state == "connected"
 
 
-async def test_changes_of_all_servers_in_one_stream_bursts_merged():
-    listed = ["t"]
+@pytest.mark.parametrize("protocol", [NEW, OLD])
+async def test_changes_of_all_servers_in_one_stream_bursts_merged(protocol):
+    a, b = speaking("a", "t"), speaking("b", "u")
+    async with ClientGroup({"a": a, "b": b}, protocol=protocol) as group:
+        async with group.changes() as changes, asyncio.timeout(BOUND):
+            for number in range(50):
+                a.add_tool(_named("a", f"more{number}"))
+            b.remove_tool("u")
+            told = [await anext(changes) for _ in range(2)]
+            assert {(change.server, change.kind, change.missed) for change in told} == {
+                ("a", "tools", False),
+                ("b", "tools", False),
+            }
+            assert group.names.find("mcp__a__more49").tool == "more49"
+            assert group.servers["b"].tools == {}
+    assert await changes.next() is None
 
-    async def calls(_transport, heard):
-        return {"tools": [tool(name) for name in listed]}
 
-    a, b = Scripted(handshake(calls)), Scripted(handshake(_lists("u")))
-    async with ClientGroup({"a": a, "b": b}) as group:
-        stream = group.changes()
-        reads = len(a.of("tools/list"))
-        listed.append("more")
-        for _ in range(100):
-            a.say("notifications/tools/list_changed")
-        for _ in range(3):
-            b.say("notifications/resources/updated", {"uri": "file:///x"})
-        b.say("notifications/prompts/list_changed")
-        seen = []
-        async with asyncio.timeout(BOUND):
-            while len(seen) < 3:
-                seen.append(await anext(stream))
-        told = {(change.server, change.kind, change.uri) for change in seen}
-        assert told == {("a", "tools", None), ("b", "resource", "file:///x"), ("b", "prompts", None)}
-        assert group.names.find("mcp__a__more").tool == "more"
-        assert len(a.of("tools/list")) - reads <= 2
-    with pytest.raises(StopAsyncIteration):
-        while True:  # what closing changes comes first, then the end
-            await anext(stream)
+async def test_changes_are_heard_after_a_server_came_back():
+    server = scripted("t")
+    server.script = handshake(_lists("t"), capabilities={"tools": {"listChanged": True}})
+    async with ClientGroup({"s": server}, retry=SOON) as group:
+        async with group.changes() as changes, asyncio.timeout(BOUND):
+            await server.close()
+            group.servers["s"].suspect()
+            while group.servers["s"].state == "connected":
+                await anext(changes)
+            server.closed = 0
+            while group.servers["s"].state != "connected":
+                await anext(changes)
+            await group.servers["s"].heard.wait()
+            server.script = handshake(_lists("t", "u"))
+            server.say("notifications/tools/list_changed")
+            while (await anext(changes)).kind != "tools":
+                pass
+            assert set(group.servers["s"].tools) == {"t", "u"}
+
+
+async def test_servers_that_tell_of_nothing_are_not_waited_for():
+    async with ClientGroup({"s": scripted("t", version=OLD), "n": scripted("t")}) as group:
+        async with asyncio.timeout(BOUND), group.changes() as changes:
+            assert group["s"].connected
+            await group.servers["s"].close()
+            assert [(await anext(changes)).kind] == ["state"]
+
+
+async def test_changes_end_with_the_group():
+    group = await ClientGroup({"a": speaking("a", "t")}).connect()
+    changes = group.changes()
+    await group.close()
+    assert [change.kind async for change in changes] == ["state"]
+    assert [change async for change in group.changes()] == []
 
 
 async def test_servers_come_and_go():

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from dragoman import Server
+from dragoman import Context, Server
 from dragoman.client.sync_group import SyncClientGroup
 from dragoman.errors import ClosedError, UsageError
 
@@ -50,13 +50,21 @@ def test_several_threads():
 
 def test_changes_end_with_the_group():
     group = SyncClientGroup({"a": adding("a")}).connect()
+    seen = []
+
+    def read():
+        seen.extend((change.server, change.kind) for change in group.changes())
+
+    reader = threading.Thread(target=read)
+    reader.start()
     changes = group.changes()
     group.add("b", adding("b"))
     assert {next(changes).kind, next(changes).kind} == {"tools", "state"}
     group.close()
-    with pytest.raises((StopIteration, ClosedError)):
-        while True:
-            next(changes)
+    reader.join(20)
+    assert not reader.is_alive()
+    assert {("b", "tools"), ("b", "state")} <= set(seen)
+    assert ("a", "state") in {(change.server, change.kind) for change in changes} | set(seen)
 
 
 def test_order_of_calls():
@@ -72,18 +80,19 @@ def test_order_of_calls():
 def test_not_from_its_own_handlers():
     said: list[str] = []
 
-    def handler(method, params):
+    def handler(entry):
         try:
             group.list_tools()
         except UsageError as exc:
             said.append(exc.message)
 
     server = adding("a")
-    with SyncClientGroup({"a": server}, protocol="2025-11-25", notification_handler=handler) as group:
 
-        @server.tool
-        async def more() -> str:
-            return ""
+    @server.tool
+    async def tell(ctx: Context) -> str:
+        await ctx.info("hello")
+        return ""
 
-        group.list_tools()
+    with SyncClientGroup({"a": server}, log_handler=handler) as group:
+        group.call_tool("mcp__a__tell")
     assert said == ["a SyncClientGroup cannot be called from its own handlers: they run in its event loop"]

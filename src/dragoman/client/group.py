@@ -87,6 +87,8 @@ class ClientGroup:
         member = self._members[name] = Member(
             name, target=target, options=options, retry=self._retry, on_change=self._changed
         )
+        if self._streams:
+            member.listen()
         return member
 
     def _own(self, name: str) -> ClientKeywords:
@@ -218,17 +220,24 @@ class ClientGroup:
     # Change ------------------------------------------------------------------------------------------
 
     def changes(self) -> Changes:
-        """What changes from now on at any server, for `async for`; ends with the group, or by `close()`.
+        """What changes from now on at any server: `async for change in group.changes()`.
 
-        Of a change that is still waiting to be taken there is one, however often it happens. When a change
-        of tools is told, `names` and the members' `tools` have it already.
+        On every revision; from the first call on the servers are listened to. It ends with the group, or
+        by `close()`. Of a change that is still waiting to be taken there is one, however often it happens.
+        When a change of tools is told, `names` and the members' `tools` have it already. What stands at
+        single resources is listened for at their server, with `group[name].listen(resources=[uri])`.
         """
-        stream = Changes(self._streams.discard)
+        stream = Changes(self._streams.discard, established=self._heard)
         if self._closed:
             stream.close()
-        else:
-            self._streams.add(stream)
+            return stream
+        self._streams.add(stream)
+        for member in self._members.values():
+            member.listen()
         return stream
+
+    async def _heard(self) -> None:
+        await self._patiently(member.heard.wait() for member in self._members.values() if member.client)
 
     def _changed(self, change: Change) -> None:
         if change.kind == "tools" and self._named:

@@ -11,18 +11,17 @@ import logging
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from msgspec import UNSET
 
-from dragoman.client.changes import Change, Kind
+from dragoman.client.changes import Change
 from dragoman.client.client import Client
 from dragoman.client.options import ClientKeywords
 from dragoman.client.servers import Unusable
 from dragoman.client.target import TargetLike
 from dragoman.errors import ClosedError, ConnectError, LocalError, RemoteError, UsageError
 from dragoman.model import Tool
-from dragoman.schema.shapes import is_object
 
 log = logging.getLogger("dragoman.client")
 
@@ -31,12 +30,6 @@ State: TypeAlias = Literal["new", "starting", "connected", "waiting", "failed", 
 _LOOK: Final = 1.0  # seconds between looks at whether a program still runs
 _PING: Final = 5.0  # seconds in which a server under suspicion has to show that it lives
 _STEADY: Final = 30.0  # seconds of connection after which earlier failures are forgotten
-_NOTICES: Final[dict[str, Kind]] = {
-    "notifications/tools/list_changed": "tools",
-    "notifications/prompts/list_changed": "prompts",
-    "notifications/resources/list_changed": "resources",
-    "notifications/resources/updated": "resource",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +81,15 @@ class Member:
         self.client: Client | None = None
         self.tools: dict[str, Tool] = {}
         self.settled = asyncio.Event()  # no attempt is under way
+        self.heard = asyncio.Event()  # it is listened to, as far as it tells
         self._target = target
         # A server that is not there is waited for by this, where it can be seen, and not by the client.
         self._options: ClientKeywords = {"name": name, "retry_for": 0.0, **options}
-        self._options["notification_handler"] = self._notified
         self._retry = retry
         self._on_change = on_change
-        self._said = options.get("notification_handler")
         self._running: asyncio.Task[None] | None = None
-        self._refreshing: asyncio.Task[None] | None = None
-        self._dirty = False
+        self._listens = False
+        self._hearing: asyncio.Task[None] | None = None
         self._suspected = asyncio.Event()
         self._again = asyncio.Event()
 
@@ -115,12 +107,10 @@ class Member:
     async def close(self) -> None:
         """End the connection, and the process if there is one, for good. Any number of times."""
         running, self._running = self._running, None
-        refreshing, self._refreshing = self._refreshing, None
-        tasks = [task for task in (running, refreshing) if task is not None and not task.done()]
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        if running is not None:
+            running.cancel()
+            await asyncio.wait([running])
+        await self._unheard()
         client, self.client = self.client, None
         if client is not None:
             await client.close()
@@ -139,6 +129,8 @@ class Member:
             await self._attempt()
             if self.client is not None:
                 since = loop.time()
+                if self._listens:
+                    self.listen()
                 await self._until_lost(self.client)
                 if loop.time() - since > _STEADY:
                     self.failures = 0
@@ -210,6 +202,7 @@ class Member:
             if error is not None:
                 self._blame(error)
                 self.client = None
+                await self._unheard()
                 await client.close()
                 return
 
@@ -233,22 +226,41 @@ class Member:
 
     # What it says ------------------------------------------------------------------------------------
 
-    def _notified(self, method: str, params: Any) -> Any:
-        kind = _NOTICES.get(method)
-        if kind == "tools":
-            self._dirty = True
-            if self._refreshing is None or self._refreshing.done():
-                self._refreshing = asyncio.get_running_loop().create_task(self._refresh_all())
-        elif kind is not None:
-            uri = params.get("uri") if is_object(params) else None
-            self._on_change(Change(self.name, kind, uri if isinstance(uri, str) else None))
-        return None if self._said is None else self._said(method, params)
+    def listen(self) -> None:
+        """Hear of changes from now on, over this connection and all later ones. Any number of times."""
+        self._listens = True
+        if self.client is not None and self._hearing is None:
+            self._hearing = asyncio.get_running_loop().create_task(self._hear(self.client))
 
-    async def _refresh_all(self) -> None:
-        """Read the list of tools again, until no notice came while it was read."""
-        while self._dirty:
-            self._dirty = False
-            await self.refresh()
+    async def _hear(self, client: Client) -> None:
+        offered = client.capabilities
+        tools, prompts, resources = (
+            kind is not UNSET for kind in (offered.tools, offered.prompts, offered.resources)
+        )
+        if not (tools or prompts or resources):
+            self.heard.set()
+            return
+        try:
+            async with client.listen(tools=tools, prompts=prompts, resource_list=resources) as listening:
+                self.heard.set()
+                async for change in listening:
+                    if change.kind == "tools":
+                        await self.refresh(anew=True)
+                    if change.kind != "resource":
+                        self._on_change(Change(self.name, change.kind, change.missed))
+        except (UsageError, RemoteError) as exc:
+            log.info("server %r does not tell of changes: %s", self.name, exc)
+        except LocalError:
+            self.suspect()
+        finally:
+            self.heard.set()  # nothing more is to be waited for
+
+    async def _unheard(self) -> None:
+        hearing, self._hearing = self._hearing, None
+        if hearing is not None:
+            hearing.cancel()
+            await asyncio.wait([hearing])
+        self.heard.clear()
 
     # Tools -------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
 from dragoman.client.background import Background
-from dragoman.client.changes import Change
+from dragoman.client.changes import Change, Changes
 from dragoman.client.group import PATIENCE, RETRY, ClientGroup, Each
 from dragoman.client.member import Member, Retry
 from dragoman.client.options import ClientKeywords, ProgressHandler
@@ -124,11 +124,20 @@ class SyncClientGroup:
 
     def changes(self) -> Iterator[Change]:
         """As `ClientGroup.changes`: blocks for each next change, and ends with the group."""
-        stream = self._run(self._stream())
-        return iter(lambda: self._run(anext(stream, None)), None)
+        return self._told(self._run(self._stream()))
 
-    async def _stream(self) -> Any:
-        return self._group.changes()
+    def _told(self, stream: Changes) -> Iterator[Change]:
+        while True:
+            try:
+                change = self._run(stream.next())
+            except ClosedError:  # by another thread, while this one waited
+                return
+            if change is None:
+                return
+            yield change
+
+    async def _stream(self) -> Changes:
+        return await self._group.changes().established()
 
     def list_tools(self, *, refresh: bool = False) -> list[Tool]:
         """As `ClientGroup.list_tools`."""
