@@ -19,6 +19,7 @@ def check_snapshot(value: Any, path: Path | str, *, update: bool = False) -> Non
     Raises:
         AssertionError: there is no file, or the value is another one; says where, what it was and is.
     """
+    __tracebackhide__ = True  # pytest then shows the line of the test
     path = Path(path)
     plain = msgspec.json.decode(msgspec.json.encode(value))
     if update:
