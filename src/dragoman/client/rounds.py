@@ -61,10 +61,13 @@ class Rounds:
             UsageError: it asks for what no handler was given for.
         """
         asked = polls = 0
-        since = asyncio.get_running_loop().time()
+        since: float | None = None  # the first time that it said so
         while True:
             try:
-                answer = self._read(await send(), read)
+                answer = read(await send())
+            except PeerFault as exc:
+                exc.server, exc.stage = self._server, exc.stage or "call"
+                raise
             except RemoteError as exc:
                 if exc.code != URL_ELICITATION_REQUIRED or not await self._pages_open(exc):
                     raise
@@ -80,6 +83,7 @@ class Rounds:
             elif answer.request_state is UNSET:
                 raise self._fault("input_required with neither inputRequests nor requestState")
             else:
+                since = self._now() if since is None else since
                 self._check_patience(since, patience)
                 await asyncio.sleep(min(_POLL_MOST, _POLL_LEAST * 2**polls) if polls else 0)
                 polls = min(polls + 1, 10)
@@ -89,16 +93,13 @@ class Rounds:
             raise self._fault(f"the server asked for input more than {self._limit} times")
         return asked + 1
 
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
+
     def _check_patience(self, since: float, patience: float | None) -> None:
-        if patience is not None and asyncio.get_running_loop().time() - since > patience:
+        if patience is not None and self._now() - since > patience:
             text = f"for {patience:g} s the server asked to be asked again, and nothing else"
             raise DeadlineError(text, server=self._server, stage="overall", hint="a larger timeout=")
-
-    def _read(self, raw: Raw, read: Callable[[Raw], T | InputRequiredResult]) -> T | InputRequiredResult:
-        try:
-            return read(raw)
-        except PeerFault as exc:
-            raise self._fault(exc.message) from None
 
     async def fulfil(self, asked: Mapping[str, InputRequest]) -> dict[str, Any]:
         """The answers to what is asked, under the same keys.

@@ -102,9 +102,9 @@ class Session:
         """What goes with a request that can be watched."""
         extras = Extras(subject, None, keywords.get("meta"), watched=True)
         extras.progress = keywords.get("progress") or self.options.progress_handler
-        extras.limits = self.connection.limits.override(
-            idle=keywords.get("idle_timeout"), overall=keywords.get("timeout")
-        )
+        idle, overall = keywords.get("idle_timeout"), keywords.get("timeout")
+        if idle is not None or overall is not None:
+            extras.limits = self.connection.limits.override(idle=idle, overall=overall)
         extras.safe = keywords.get("idempotent") is True
         return extras
 
