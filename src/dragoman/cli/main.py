@@ -36,7 +36,9 @@ COMMANDS: Final = {
     "demo": "show everything at work on an example",
 }
 # These read their words themselves.
-_OWN_WORDS: Final = frozenset({"demo", "mock", "record", "replay"})
+_OWN_WORDS: Final = frozenset({"demo"})
+# These start no server's file as a client does.
+_NO_CLIENTS: Final = frozenset({"mock", "record", "replay", "run"})
 
 _HELP: Final = """\
 usage: dragoman COMMAND ...
@@ -141,9 +143,11 @@ def _command(name: str, words: list[str]) -> int:
 
 def _run_client(name: str, options: Any) -> int:
     """Run a command; the server's file that it will start is started now, to load while the client does."""
+    if name in _NO_CLIENTS:
+        return _load(name)(options)
     file, _, server = options.target.rpartition(".py")
     found = os.path.isfile(f"{file}.py")  # noqa: PTH113  # loading pathlib takes time that this is to save
-    if name == "run" or not found or server[:1] not in ("", ":"):
+    if not found or server[:1] not in ("", ":"):
         return _load(name)(options)
     from dragoman.transports import early
 

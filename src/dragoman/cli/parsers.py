@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, NoReturn
 
 TARGET_HELP: Final = (
@@ -38,8 +38,7 @@ def run() -> Parser:
     parser = Parser("run", description=_RUN, examples=_RUN_EXAMPLES)
     parser.add_argument("target", metavar="FILE[:NAME]", help="the file, and the server's name in it")
     parser.add_argument("argument", metavar="ARGUMENT", nargs="*", help="for the file, as its sys.argv[1:]")
-    parser.add_argument("--http", metavar="HOST:PORT", help="serve HTTP there; port 0 takes a free one")
-    parser.add_argument("--path", default="/mcp", help="the endpoint's path over HTTP (default: /mcp)")
+    _serving(parser)
     parser.add_argument("--json", action="store_true", help="tell errors as JSON")
     return parser
 
@@ -96,6 +95,54 @@ def discover() -> Parser:
     return parser
 
 
+class RecordParser(Parser):
+    """What stands behind the first `--` is the server's, whatever it looks like."""
+
+    def parse_intermixed_args(  # type: ignore[override]  # nobody gives a namespace
+        self, args: Sequence[str] | None = None, namespace: None = None
+    ) -> argparse.Namespace:
+        """As argparse; the words behind `--` are added to `target`."""
+        words = list(args or ())
+        at = words.index("--") if "--" in words else len(words)
+        options = super().parse_intermixed_args(words[:at])
+        options.target = [*options.target, *words[at + 1 :]]
+        return options
+
+
+def record() -> Parser:
+    """`dragoman record`."""
+    parser = RecordParser("record", description=_RECORD, examples=_RECORD_EXAMPLES)
+    parser.add_argument("-o", "--output", metavar="FILE", required=True, help="where the recording goes")
+    parser.add_argument("target", metavar="TARGET", nargs="*", help="the server, written behind --")
+    _redaction(parser)
+    parser.add_argument("--json", action="store_true", help="tell errors as JSON")
+    return parser
+
+
+def replay() -> Parser:
+    """`dragoman replay`."""
+    parser = Parser("replay", description=_REPLAY, examples=_REPLAY_EXAMPLES)
+    parser.add_argument("file", metavar="FILE", help="the recording")
+    parser.add_argument("--against", metavar="TARGET", help="the server whose answers are compared")
+    ignore = "with --against: a place such as result.content[*].text, or a member's name, that may differ"
+    parser.add_argument("--ignore", metavar="PLACE", action="append", default=[], help=ignore)
+    parser.add_argument("--protocol", metavar="REVISION", help="with --against: instead of the recorded one")
+    _serving(parser)
+    _redaction(parser)
+    parser.add_argument("--json", action="store_true", help="print one JSON object, in good and in bad times")
+    return parser
+
+
+def mock() -> Parser:
+    """`dragoman mock`."""
+    parser = Parser("mock", description=_MOCK, examples=_MOCK_EXAMPLES)
+    parser.add_argument("file", metavar="FILE", help="the tools")
+    parser.add_argument("--name", help="what the server calls itself (default: the file's name)")
+    _serving(parser)
+    parser.add_argument("--json", action="store_true", help="tell errors as JSON")
+    return parser
+
+
 _RUN: Final = """\
 Serve the server of a Python file: the one called NAME, else `server`, `mcp` or `app`, else the
 only one. The file is imported, so what stands under `if __name__ == "__main__":` is not run.
@@ -142,6 +189,42 @@ _DISCOVER_EXAMPLES: Final = """\
 """
 _LEVELS: Final = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
+_RECORD: Final = """\
+Stand between a host and a server, and record what they say to each other: one JSON line a message,
+with what is secret taken out. To the host it is the server, over stdio.
+
+In a host's configuration, put `dragoman record -o FILE --` before the command, or before the URL.
+"""
+_RECORD_EXAMPLES: Final = """\
+  dragoman record -o session.jsonl -- npx -y some-server
+  dragoman record -o session.jsonl -- https://example.com/mcp
+  dragoman record -o session.jsonl -- '{"url": "https://example.com/mcp", "headers": {"X-Key": "..."}}'
+"""
+_REPLAY: Final = """\
+Play a recording as a server, offline: a request that was recorded is answered as it was, any other
+one with an error that names what comes nearest.
+
+With --against, play it as a client: every recorded request is sent to a server of now, and what it
+answers is held against what was answered then. The exit status is 1 where anything differs.
+"""
+_REPLAY_EXAMPLES: Final = """\
+  dragoman replay session.jsonl
+  dragoman replay session.jsonl --http 127.0.0.1:8000
+  dragoman replay session.jsonl --against server.py
+  dragoman replay session.jsonl --ignore created_at --against "npx -y some-server"
+"""
+_MOCK: Final = """\
+Serve the tools of a file, with arguments checked by their schemas. They answer what was recorded or
+written down, and else a value made from their output schema.
+
+FILE is a recording (.jsonl), or JSON: a list of tools, {"tools": [...], "answers": {...}}, or what
+`dragoman list --json` prints.
+"""
+_MOCK_EXAMPLES: Final = """\
+  dragoman mock tools.json
+  dragoman mock session.jsonl --http 127.0.0.1:8000
+"""
+
 PARSERS: Final[dict[str, Callable[[], Parser]]] = {
     "run": run,
     "list": list_,
@@ -149,7 +232,22 @@ PARSERS: Final[dict[str, Callable[[], Parser]]] = {
     "read": read,
     "prompt": prompt,
     "discover": discover,
+    "record": record,
+    "replay": replay,
+    "mock": mock,
 }
+
+
+def _serving(parser: Parser) -> None:
+    parser.add_argument("--http", metavar="HOST:PORT", help="serve HTTP there; port 0 takes a free one")
+    parser.add_argument("--path", default="/mcp", help="the endpoint's path over HTTP (default: /mcp)")
+
+
+def _redaction(parser: Parser) -> None:
+    name = "a member whose value is a secret, beside the common ones such as password and api_key"
+    parser.add_argument("--redact", metavar="NAME", action="append", default=[], help=name)
+    pattern = "what a secret looks like: its group `secret`, or the whole match"
+    parser.add_argument("--redact-pattern", metavar="REGEX", action="append", default=[], help=pattern)
 
 
 def _target(parser: Parser) -> None:

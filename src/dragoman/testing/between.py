@@ -98,11 +98,11 @@ async def record_program(child: Child, recorder: Recorder, *, streams: Streams) 
         with lock:  # two threads write one file
             recorder(direction, frame)
 
+    stopped = _on_signal()
     try:
         incoming = _Pump(streams.reader, child.stdin.fileno(), side=_Side("out", record), closes=child.stdin)
         outgoing = _Pump(child.stdout.fileno(), streams.writer, side=_Side("in", record), closes=None)
         errors = _Pump(child.stderr.fileno(), 2, side=None, closes=None)
-        stopped = _on_signal()
         await _first(child.exited, incoming.done, stopped)
         # Without its input a server ends by itself; if it takes too long, the host will say so.
         await _first(child.exited, stopped)
@@ -156,8 +156,8 @@ async def record_transport(transport: Transport, recorder: Recorder, *, streams:
         output = Writer(pipe, end)
         bridge = Bridge(transport, output.send)
         await bridge.open()
-        _Source(streams.reader, bridge.receive, ended=end)
         stopped = _on_signal()
+        _Source(streams.reader, bridge.receive, ended=end)
         await _first(ended, stopped)
         if not stopped.done():
             await bridge.drain()
