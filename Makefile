@@ -5,6 +5,7 @@
 #   make check   house rules, format, lint, types
 #   make fmt     format and fix what can be fixed
 #   make docs    run the examples of the documentation
+#   make vectors what hosts do with their files, as cases in a file   (FILE=tests/host/data/vectors.json)
 #   make bench   measure the budgets beside the floor and the peers   (BENCH_ARGS=...)
 #   make clean   remove everything that was set up
 
@@ -18,7 +19,7 @@ NODE   := $(ROOT)/.peers/bin/node
 PY_PEERS := mcp2 mcp1 fastmcp4 servers
 PEERS  := $(PY_PEERS:%=.peers/%/.stamp) .peers/npm/.stamp
 
-.PHONY: help demo test check fmt docs bench clean setup peers \
+.PHONY: help demo test check fmt docs vectors bench clean setup peers \
 	check-house check-format check-lint check-mypy check-pyright
 
 help:
@@ -55,6 +56,9 @@ fmt: .venv/.dev
 
 docs: .venv/.dev
 	@$(BIN)/python -m pytest tests/docs
+
+vectors: .venv/.runtime
+	@$(BIN)/python -m tools.vectors $(or $(FILE),tests/host/data/vectors.json)
 
 bench: .venv/.dev
 	@$(MAKE) --no-print-directory peers

@@ -14,6 +14,9 @@ from typing import Final
 
 from dragoman.protocol.naming import LIMIT, PREFIX, Name, Names, clean
 
+VSCODE_TOOLS: Final = 128
+"""How many tools VS Code gives to a model in one request, before it groups them."""
+
 _CODEX: Final = re.compile(r"[^A-Za-z0-9_]")
 _GEMINI: Final = re.compile(r"[^A-Za-z0-9_.:-]")
 _RUNS: Final = re.compile(r"[^A-Za-z0-9_-]+")
@@ -96,6 +99,11 @@ def name_of(host: str, *, server: str, tool: str) -> str:
 def registered(plugin: str, server: str) -> str:
     """The name by which Claude Code knows a plugin's server."""
     return f"plugin:{plugin}:{server}"
+
+
+def connector(name: str) -> str:
+    """The name by which Claude Code knows the server of an account's connector."""
+    return f"claude.ai {name}"
 
 
 def prompt_command(server: str, prompt: str) -> str:
@@ -271,3 +279,25 @@ CONVENTIONS: Final[Mapping[str, Convention]] = {
     "copilot-cli": Convention(_plain, rule=lambda server, tool: f"{server}({tool})"),
 }
 """Hosts that are not here name tools as Claude Code does (`dragoman.protocol.naming`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApiNames:
+    """What a model's API takes for the name of a tool: a pattern, and the longest one."""
+
+    pattern: re.Pattern[str]
+    limit: int = LIMIT
+
+    def accepts(self, name: str) -> bool:
+        """Whether a name may be in a request."""
+        return len(name) <= self.limit and self.pattern.fullmatch(name) is not None
+
+
+_LETTERS: Final = re.compile(r"[A-Za-z0-9_-]+")
+API_NAMES: Final[Mapping[str, ApiNames]] = {
+    "anthropic-messages": ApiNames(_LETTERS),
+    "openai-responses": ApiNames(_LETTERS),
+    "openai-chat": ApiNames(_LETTERS),
+    # Newer texts say 128, and errors said 64: the shorter one is taken by both.
+    "gemini": ApiNames(re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]*")),
+}
