@@ -178,6 +178,30 @@ async def test_sampling_may_answer_a_text_or_nothing(given: str | None, sent: An
     assert (answer["result"]["content"] if given else answer["error"]["code"]) == sent
 
 
+async def test_tools_in_sampling_are_for_those_who_offer_them() -> None:
+    # client/sampling, "Tool Use": both sides need the capability
+    ask = {"messages": [], "maxTokens": 5, "tools": [{"name": "t", "inputSchema": {"type": "object"}}]}
+    for offered in (False, True):
+        transport = Scripted(handshake())
+        async with Client(transport, sampling_handler=lambda _: "done", sampling_tools=offered):
+            answer = await transport.ask("sampling/createMessage", ask)
+        capabilities = transport.of("initialize")[0].params["capabilities"]
+        assert capabilities["sampling"] == ({"tools": {}} if offered else {})
+        assert ("result" in answer) is offered
+        assert offered or answer["error"]["code"] == -32602
+
+
+async def test_that_roots_may_change_is_said_where_it_can_be_told() -> None:
+    old, new = Scripted(handshake()), Scripted(stateless(asks()))
+    for transport in (old, new):
+        async with Client(transport, roots=[]) as client:
+            if transport is new:
+                await client.call_tool("t")
+    assert old.of("initialize")[0].params["capabilities"] == {"roots": {"listChanged": True}}
+    (call,) = new.of("tools/call")
+    assert call.meta["io.modelcontextprotocol/clientCapabilities"] == {"roots": {}}
+
+
 async def test_a_rejected_sampling_ends_a_call_that_needs_it() -> None:
     asked = {"x": {"method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 5}}}
     transport = Scripted(stateless(asks({"inputRequests": asked})))

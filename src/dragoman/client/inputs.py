@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import UNSET
 
-from dragoman.client.options import ClientOptions, RootLike
+from dragoman.client.options import ClientOptions, RootLike, SamplingHandler
 from dragoman.errors import Refusal
 from dragoman.jsonrpc.message import (
     INTERNAL_ERROR,
@@ -50,6 +50,7 @@ log = logging.getLogger("dragoman.client")
 ELICIT: Final = "elicitation/create"
 SAMPLE: Final = "sampling/createMessage"
 ROOTS: Final = "roots/list"
+ROOTS_CHANGED: Final = "notifications/roots/list_changed"
 PING: Final = "ping"
 REJECTED: Final = -1  # sampling: Error Handling
 
@@ -77,10 +78,12 @@ class Inputs:
             # There were forms alone, and no word for them.
             elicits = elicits and "form" in modes
             modes = {}
+        tools: dict[str, Any] = {"tools": {}} if options.sampling_tools else {}
+        told: dict[str, Any] = {"listChanged": True} if ROOTS_CHANGED in revision.notifications else {}
         return ClientCapabilities(
             elicitation=modes if elicits else UNSET,
-            sampling=UNSET if options.sampling_handler is None else {},
-            roots=UNSET if options.roots is None else {},
+            sampling=UNSET if options.sampling_handler is None else tools,
+            roots=UNSET if options.roots is None else told,
             extensions={NAME: {}} if options.tasks and not revision.handshake else UNSET,
         )
 
@@ -134,14 +137,19 @@ class Inputs:
         if method == ELICIT and options.elicitation_handler is not None:
             return await self.elicit(params)
         if method == SAMPLE and options.sampling_handler is not None:
-            answer = options.sampling_handler(params)
-            return _sampled(await answer if isawaitable(answer) else answer)
+            return await self._sample(params, options.sampling_handler)
         if method == ROOTS and options.roots is not None:
             roots = options.roots() if callable(options.roots) else options.roots
             return ListRootsResult(
                 roots=[_root(root) for root in (await roots if isawaitable(roots) else roots)]
             )
         raise Refusal(METHOD_NOT_FOUND, f"this client does not offer {method}")
+
+    async def _sample(self, params: CreateMessageParams, handler: SamplingHandler) -> CreateMessageResult:
+        if params.tools is not UNSET and not self._options.sampling_tools:
+            raise Refusal(INVALID_PARAMS, "this client does not offer tools in sampling")
+        answer = handler(params)
+        return _sampled(await answer if isawaitable(answer) else answer)
 
     async def elicit(self, params: ElicitParams) -> ElicitResult:
         """What the handler answers to a form or a page.

@@ -67,6 +67,7 @@ class ClientKeywords(TypedDict, total=False):
     elicitation_handler: ElicitationHandler | None
     elicitation_modes: Sequence[str]
     sampling_handler: SamplingHandler | None
+    sampling_tools: bool
     roots: Sequence[RootLike] | RootsHandler | None
     cache: CacheLike
     max_rounds: int
@@ -94,7 +95,8 @@ class ClientOptions:
     `progress_handler`, `log_handler`, `notification_handler`: called for what arrives; with a
     `log_handler` servers are asked for entries from `log_level` up.
     `elicitation_handler`, `sampling_handler`, `roots`: answer what servers ask, in either way they ask;
-    what is not given is not offered to them. `elicitation_modes` are those the handler can deal with.
+    what is not given is not offered to them. `elicitation_modes` are those the handler can deal with;
+    `sampling_tools` says that the other one can deal with tools for the model.
     `cache`: whether lists and resources are used for as long as the server says they are fresh; with
     `"stale-if-error"` longer, where reading them anew fails; a `Cache` is shared by all that are given it.
     `max_rounds`: how many times one request may ask for input before it is given up.
@@ -124,6 +126,7 @@ class ClientOptions:
     elicitation_handler: ElicitationHandler | None = None
     elicitation_modes: Sequence[str] = ("form",)
     sampling_handler: SamplingHandler | None = None
+    sampling_tools: bool = False
     roots: Sequence[RootLike] | RootsHandler | None = None
     cache: CacheLike = True
     max_rounds: int = 32

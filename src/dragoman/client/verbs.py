@@ -13,6 +13,7 @@ from msgspec import UNSET, Raw
 
 from dragoman.client.connection import Extras
 from dragoman.client.feed import Wish
+from dragoman.client.inputs import ROOTS_CHANGED
 from dragoman.client.listening import Listening
 from dragoman.client.lists import PROMPTS, RESOURCES, TEMPLATES, TOOLS, ListKind
 from dragoman.client.reading import read_completion, read_contents, read_discover, read_prompt, read_tool
@@ -45,7 +46,6 @@ from dragoman.model import (
 from dragoman.protocol.negotiation import DISCOVER
 from dragoman.schema.shapes import is_object
 
-_ROOTS_CHANGED: Final = "notifications/roots/list_changed"
 _decode_any: Final = msgspec.json.Decoder().decode
 
 
@@ -265,8 +265,8 @@ class Verbs:
     async def roots_changed(self) -> None:
         """Tell the server that `roots` are others now, where the revision has a word for it."""
         session = self._ready()
-        if _ROOTS_CHANGED in session.revision.notifications:
-            await session.connection.notify(_ROOTS_CHANGED)
+        if ROOTS_CHANGED in session.revision.notifications:
+            await session.connection.notify(ROOTS_CHANGED)
 
     def _have(self, session: Session, method: str, *, hint: str) -> None:
         if method not in session.revision.methods:
