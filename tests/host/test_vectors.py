@@ -79,7 +79,7 @@ def test_a_file_that_is_none_is_said(tmp_path, capsys):
     ],
 )
 def test_a_case_that_is_not_understood_fails(more, says):
-    assert says in run(case({"decision": "deny"}, **more)).why
+    assert says in run({**case({"decision": "deny"}), **more}).why
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,133 @@
+"""A host's files as they are on this machine, read and put together. Runs nothing of what they say.
+
+The one module that opens files of all hosts; what they mean is for `config`.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from dragoman.host.config.record import Origin, Problem, Setup, Situation, Source
+from dragoman.host.dialects import DIALECTS, dialect
+from dragoman.host.locations import Location, Machine, locations
+
+LARGEST: Final = 8 * 1024 * 1024
+"""The largest file that is read, in bytes: no person wrote one that is larger."""
+
+
+def this_machine(folder: Path | str = ".") -> Machine:
+    """The machine that this process runs on."""
+    return Machine(Path(folder).resolve(), Path.home(), os.environ, sys.platform)
+
+
+def read_setup(
+    host: str,
+    machine: Machine,
+    *,
+    trusted: bool | None = None,
+    interactive: bool = True,
+    mode: str = "",
+    more: Iterable[Source] = (),
+) -> Setup:
+    """What one host's files come to for a project's folder.
+
+    `more` are texts beside the files: those of a command line, say. `trusted` is the person's word on the
+    folder, None for what the host's own files say of it. A file that cannot be read is a problem.
+
+    Raises:
+        UsageError: the host is not known.
+    """
+    known = dialect(host)
+    sources, problems = read_sources(locations(host, machine), machine)
+    if host == "codex":
+        sources = [*_nearer(machine), *sources]
+    situation = Situation(
+        folder=str(machine.folder),
+        trusted=trusted,
+        interactive=interactive,
+        mode=mode,
+        env=machine.env,
+        home=str(machine.home),
+    )
+    setup = known.read([*sources, *more], situation)
+    return replace(setup, problems=(*problems, *setup.problems))
+
+
+def installed(machine: Machine) -> list[str]:
+    """The hosts of which there is a file."""
+    return [host for host in DIALECTS if any(item.path.exists() for item in locations(host, machine))]
+
+
+def read_sources(places: Iterable[Location], machine: Machine) -> tuple[list[Source], list[Problem]]:
+    """The texts of those files that are there."""
+    sources: list[Source] = []
+    problems: list[Problem] = []
+    pairs = [(item, path) for item in places for path in _files(item)]
+    for place, path in pairs:
+        shown = _shown(path, machine)
+        try:
+            text = _text(path)
+        except (OSError, ValueError) as exc:
+            said = exc.strerror if isinstance(exc, OSError) else str(exc)
+            problems.append(Problem(f"cannot be read: {said}", Origin(shown)))
+        else:
+            if text is not None:
+                sources.append(Source(text, shown, place.scope, place.kind))
+    return sources, problems
+
+
+def _files(place: Location) -> Iterator[Path]:
+    if not place.many:
+        yield place.path
+        return
+    try:
+        yield from sorted(path for path in place.path.iterdir() if path.suffix == place.many)
+    except OSError:
+        return
+
+
+def _text(path: Path) -> str | None:
+    """The text of a file, None where there is none."""
+    try:
+        # Before it is opened: opening a pipe that a project brought would wait for ever.
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise ValueError("not a regular file")
+        with path.open("rb") as file:
+            data = file.read(LARGEST + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if len(data) > LARGEST:
+        raise ValueError(f"larger than {LARGEST} bytes")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as exc:
+        byte = exc.object[exc.start]
+        raise ValueError(f"not UTF-8: byte {byte:#04x} at offset {exc.start}") from None
+
+
+def _shown(path: Path, machine: Machine) -> str:
+    """A path as messages call it: from the project's folder, or from the person's home."""
+    if path.is_relative_to(machine.folder):
+        return str(path.relative_to(machine.folder))
+    if path.is_relative_to(machine.home):
+        return f"~/{path.relative_to(machine.home)}"
+    return str(path)
+
+
+def _nearer(machine: Machine) -> list[Source]:
+    """Codex's files of the folders above the project's, up to the one with `.git`, farthest first."""
+    above: list[Location] = []
+    folder = machine.folder
+    while not (folder / ".git").exists() and folder.parent not in (folder, machine.home):
+        folder = folder.parent
+        above.append(Location(folder / ".codex/config.toml", "project", "config"))
+    if not (folder / ".git").exists():
+        return []  # no project's root: nothing above the folder is the project's
+    sources, _ = read_sources(reversed(above), machine)
+    return sources
