@@ -71,6 +71,8 @@ class Background:
                 task.cancel()
             if left:
                 self._loop.run_until_complete(asyncio.wait(left))
+            # What finished in the loop's last turn has yet to be handed to whoever waits for it.
+            self._loop.run_until_complete(asyncio.sleep(0))
         finally:
             self._loop.close()
 
