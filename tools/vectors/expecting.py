@@ -47,8 +47,9 @@ def agrees(name: str, wanted: Any, *, found: Any) -> bool:
         return found.fits(wanted)
     if isinstance(wanted, Mapping) and isinstance(found, Mapping):
         return _tables(name, cast("Mapping[str, Any]", wanted), cast("Mapping[str, Any]", found))
-    if isinstance(wanted, list) and isinstance(found, list):
-        return _lists(name, cast("Any", wanted), cast("Any", found))
+    lists = [isinstance(item, list) for item in (wanted, found)]
+    if all(lists):
+        return _lists(name, wanted, found)
     numbers = (int, float)
     same = type(wanted) is type(found) or (type(wanted) in numbers and type(found) in numbers)
     return same and bool(wanted == found)
