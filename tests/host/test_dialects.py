@@ -95,8 +95,10 @@ WILD = st.recursive(
         st.lists(inner, max_size=3)
         | st.dictionaries(
             st.sampled_from(
-                "command args env url type headers cwd timeout transport tools oauth mcpServers servers mcp s "
-                "permissions allow deny ask rule policies tool permission agent tool_permissions default".split()
+                """
+                command args env url type headers cwd timeout transport tools oauth mcpServers servers mcp s
+                permissions allow deny ask rule policies tool permission agent tool_permissions default
+                """.split()
             ),
             inner,
             max_size=4,
@@ -261,8 +263,12 @@ def test_secrets_are_named_and_read_at_the_start():
     setup = codex(
         (
             "user",
-            '[mcp_servers.h]\nurl = "https://x"\nbearer_token_env_var = "T"\n'
-            'env_http_headers = {X = "HX", Y = "HY"}',
+            """
+            [mcp_servers.h]
+            url = "https://x"
+            bearer_token_env_var = "T"
+            env_http_headers = {X = "HX", Y = "HY"}
+            """,
         )
     )
     config = setup.active["h"]
@@ -271,6 +277,10 @@ def test_secrets_are_named_and_read_at_the_start():
     assert full.headers == {"Authorization": "Bearer token", "X": "value"}
     assert expand(config, {})[1] == ("T",)
     assert "token" not in repr(config)
+
+
+def matchers(*args):
+    return f'[mcp_server_matchers.d]\ncommand = "x"\nargs = [{", ".join(args)}]'
 
 
 @pytest.mark.parametrize(
@@ -284,19 +294,14 @@ def test_secrets_are_named_and_read_at_the_start():
         ("[mcp_servers]", "blocked"),
         ("other = 1", "active"),
         ("broken =", "blocked"),
+        (matchers('{match = "exact", value = "-y"}', '{match = "prefix", value = "p@"}'), "active"),
+        (matchers('{match = "exact", value = "-y"}'), "blocked"),
         (
-            '[mcp_server_matchers.d]\ncommand = "x"\nargs = [{match = "exact", value = "-y"}, {match = "prefix", value = "p@"}]',
+            matchers('{match = "regex", expression = "-."}', '{match = "regex", expression = "p@1|q"}'),
             "active",
         ),
-        ('[mcp_server_matchers.d]\ncommand = "x"\nargs = [{match = "exact", value = "-y"}]', "blocked"),
-        (
-            '[mcp_server_matchers.d]\ncommand = "x"\nargs = [{match = "regex", expression = "-."}, {match = "regex", expression = "p@1|q"}]',
-            "active",
-        ),
-        (
-            '[mcp_server_matchers.d]\ncommand = "x"\nargs = [{match = "regex", expression = "-"}, {match = "regex", expression = "["}]',
-            "blocked",
-        ),
+        (matchers('{match = "regex", expression = "-"}', '{match = "regex", expression = "p@1"}'), "blocked"),
+        (matchers('{match = "regex", expression = "-."}', '{match = "regex", expression = "["}'), "blocked"),
     ],
 )
 def test_requirements(requirements, state):

@@ -41,18 +41,22 @@ def differs(expect: Mapping[str, Any], got: Mapping[str, Any]) -> str | None:
     return None
 
 
-def agrees(name: str, wanted: Any, *, found: Any) -> bool:
+def agrees(name: str, wanted: object, *, found: object) -> bool:
     """Whether one member agrees."""
     if isinstance(found, Fact):
         return found.fits(wanted)
     if isinstance(wanted, Mapping) and isinstance(found, Mapping):
         return _tables(name, cast("Mapping[str, Any]", wanted), cast("Mapping[str, Any]", found))
-    lists = [isinstance(item, list) for item in (wanted, found)]
-    if all(lists):
-        return _lists(name, wanted, found)
+    one, other = _items(wanted), _items(found)
+    if one is not None and other is not None:
+        return _lists(name, one, other)
     numbers = (int, float)
     same = type(wanted) is type(found) or (type(wanted) in numbers and type(found) in numbers)
     return same and bool(wanted == found)
+
+
+def _items(value: object) -> list[object] | None:
+    return [*cast("list[object]", value)] if isinstance(value, list) else None
 
 
 def _tables(name: str, wanted: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
