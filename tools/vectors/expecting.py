@@ -45,14 +45,19 @@ def agrees(name: str, wanted: object, *, found: object) -> bool:
     """Whether one member agrees."""
     if isinstance(found, Fact):
         return found.fits(wanted)
-    if isinstance(wanted, Mapping) and isinstance(found, Mapping):
-        return _tables(name, cast("Mapping[str, Any]", wanted), cast("Mapping[str, Any]", found))
+    first, second = _members(wanted), _members(found)
+    if first is not None and second is not None:
+        return _tables(name, first, second)
     one, other = _items(wanted), _items(found)
     if one is not None and other is not None:
         return _lists(name, one, other)
     numbers = (int, float)
     same = type(wanted) is type(found) or (type(wanted) in numbers and type(found) in numbers)
     return same and bool(wanted == found)
+
+
+def _members(value: object) -> Mapping[str, Any] | None:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else None
 
 
 def _items(value: object) -> list[object] | None:

@@ -1,0 +1,147 @@
+"""Files of all hosts on one machine: which are found, in what order they count, and what cannot be read."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from dragoman.host.dialects import DIALECTS
+from dragoman.host.locations import Machine, locations
+from dragoman.host.reading import LARGEST, installed, read_setup, this_machine
+
+
+@pytest.fixture
+def machine(tmp_path):
+    folder, home, root = tmp_path / "home/u/project", tmp_path / "home/u", tmp_path / "root"
+    folder.mkdir(parents=True)
+    root.mkdir()
+    return Machine(folder, home, {}, "linux", root)
+
+
+def write(path, content):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+
+
+SERVER = {"command": "x"}
+FILES = {
+    "claude-code": (".mcp.json", {"mcpServers": {"s": SERVER}}),
+    "codex": (".codex/config.toml", '[mcp_servers.s]\ncommand = "x"'),
+    "cursor": (".cursor/mcp.json", {"mcpServers": {"s": SERVER}}),
+    "vscode": (".vscode/mcp.json", {"servers": {"s": SERVER}}),
+    "gemini-cli": (".gemini/settings.json", {"mcpServers": {"s": SERVER}}),
+    "opencode": ("opencode.json", {"mcp": {"s": {"type": "local", "command": ["x"]}}}),
+    "zed": (".zed/settings.json", {"context_servers": {"s": SERVER}}),
+    "roo-code": (".roo/mcp.json", {"mcpServers": {"s": SERVER}}),
+    "continue": (".continue/mcpServers/s.json", SERVER),
+    "copilot-cli": (".github/mcp.json", {"mcpServers": {"s": SERVER}}),
+}
+
+
+@pytest.mark.parametrize("host", FILES)
+def test_a_projects_file_is_found_and_its_server_named_with_the_place(host, machine):
+    name, content = FILES[host]
+    write(machine.folder / name, content)
+    setup = read_setup(host, machine, trusted=True, interactive=False)
+    assert list(setup.active) == ["s"]
+    assert setup.active["s"].origin.file == name
+    assert host in installed(machine)
+
+
+@pytest.mark.parametrize(
+    ("system", "expected"),
+    [
+        ("linux", ".config/Claude/claude_desktop_config.json"),
+        ("darwin", "Library/Application Support/Claude/claude_desktop_config.json"),
+        ("win32", "AppData/Roaming/Claude/claude_desktop_config.json"),
+    ],
+)
+def test_claude_desktops_file_on_each_system(system, expected, machine):
+    (place,) = locations("claude-desktop", Machine(machine.folder, machine.home, {}, system))
+    assert place.path == machine.home / expected
+
+
+@pytest.mark.parametrize(
+    ("variable", "host", "name"),
+    [
+        ("CLAUDE_CONFIG_DIR", "claude-code", "settings.json"),
+        ("CODEX_HOME", "codex", "config.toml"),
+        ("COPILOT_HOME", "copilot-cli", "mcp-config.json"),
+        ("XDG_CONFIG_HOME", "opencode", "opencode/opencode.json"),
+    ],
+)
+def test_a_home_that_was_moved(variable, host, name, machine):
+    moved = Machine(machine.folder, machine.home, {variable: "/elsewhere"}, "linux")
+    paths = [str(place.path) for place in locations(host, moved)]
+    assert f"/elsewhere/{name}" in paths
+
+
+def test_nothing_is_installed_on_an_empty_machine(machine):
+    assert installed(machine) == []
+    for host in DIALECTS:
+        setup = read_setup(host, machine)
+        assert (setup.servers, setup.problems) == ((), ())
+
+
+def test_a_persons_file_is_shown_from_home(machine):
+    write(machine.home / ".cursor/mcp.json", {"mcpServers": {"s": SERVER}})
+    assert read_setup("cursor", machine).active["s"].origin.file == "~/.cursor/mcp.json"
+
+
+def test_codexs_nearer_files_stand_over_farther_ones(machine):
+    (machine.folder / ".git").mkdir()
+    inner = machine.folder / "a/b"
+    inner.mkdir(parents=True)
+    write(machine.folder / ".codex/config.toml", '[mcp_servers.s]\ncommand = "far"\nargs = ["1"]')
+    write(machine.folder / "a/.codex/config.toml", '[mcp_servers.s]\ncommand = "nearer"')
+    write(inner / ".codex/config.toml", '[mcp_servers.s]\nenv = {A = "1"}')
+    config = read_setup(
+        "codex", Machine(inner, machine.home, {}, "linux", machine.root), trusted=True
+    ).active["s"]
+    assert (config.command, config.args, config.env) == ("nearer", ("1",), {"A": "1"})
+
+
+def test_without_a_projects_root_nothing_above_the_folder_is_the_projects(machine):
+    inner = machine.folder / "a"
+    inner.mkdir()
+    write(machine.folder / ".codex/config.toml", '[mcp_servers.s]\ncommand = "far"')
+    setup = read_setup("codex", Machine(inner, machine.home, {}, "linux", machine.root), trusted=True)
+    assert setup.active == {}
+
+
+def test_files_of_a_folder_are_read_by_name(machine):
+    for name in ("b", "a"):
+        write(machine.home / f".gemini/policies/{name}.toml", '[[rule]]\ndecision = "deny"\npriority = 1\n')
+    write(machine.home / ".gemini/policies/notes.txt", "not one")
+    rules = read_setup("gemini-cli", machine).rules
+    assert [rule.origin.file for rule in rules] == ["~/.gemini/policies/a.toml", "~/.gemini/policies/b.toml"]
+
+
+def test_what_cannot_be_read_is_said_and_hurts_no_other_file(machine):
+    write(machine.home / ".cursor/mcp.json", {"mcpServers": {"s": SERVER}})
+    path = machine.folder / ".cursor/mcp.json"
+    path.parent.mkdir()
+    path.write_bytes(b'{"a": "\xff"}')
+    setup = read_setup("cursor", machine)
+    assert list(setup.active) == ["s"]
+    (problem,) = setup.problems
+    assert str(problem) == ".cursor/mcp.json: cannot be read: not UTF-8: byte 0xff at offset 7"
+
+
+def test_a_pipe_or_a_folder_or_a_giant_in_a_files_place_is_not_read(machine):
+    write(machine.folder / ".mcp.json/inner", "x")
+    os.mkfifo(machine.folder / "opencode.json")
+    with (machine.folder / "opencode.jsonc").open("wb") as file:
+        file.truncate(LARGEST + 1)
+    assert "not a regular file" in str(read_setup("claude-code", machine).problems)
+    pipe, giant = read_setup("opencode", machine).problems
+    assert "not a regular file" in str(pipe)
+    assert "larger than" in str(giant)
+
+
+def test_this_machine_is_this_one(tmp_path):
+    found = this_machine(tmp_path)
+    assert found.folder == tmp_path.resolve()
+    assert found.env is os.environ
