@@ -1,4 +1,4 @@
-"""Resources, prompts, completion, changes, sessions: what is on the wire, on both eras and both transports."""
+"""Resources, prompts, completion, changes, sessions: the wire, on both eras and both transports."""
 
 from __future__ import annotations
 
