@@ -9,7 +9,7 @@ import pytest
 
 from dragoman.host.dialects import DIALECTS
 from dragoman.host.locations import Machine, locations
-from dragoman.host.reading import LARGEST, installed, read_setup, this_machine
+from dragoman.host.reading import LARGEST, installed, read_own, read_setup, this_machine
 
 
 @pytest.fixture
@@ -145,3 +145,13 @@ def test_this_machine_is_this_one(tmp_path):
     found = this_machine(tmp_path)
     assert found.folder == tmp_path.resolve()
     assert found.env is os.environ
+
+
+def test_own_rules_are_read_of_person_project_and_machine(machine):
+    rule = '[[rule]]\neffect = "deny"\n'
+    write(machine.home / ".config/dragoman/permissions.toml", rule)
+    write(machine.folder / ".dragoman/permissions.toml", f'trusted_servers = ["s"]\n{rule}')
+    write(machine.root / "etc/dragoman/permissions.toml", rule)
+    setup = read_own(machine)
+    assert [rule.scope for rule in setup.rules] == ["managed", "user", "project"]
+    assert setup.settings["trusted_servers"] == ()

@@ -15,6 +15,7 @@ from dragoman.host.config.record import Origin, Rule, Setup, Situation, Source
 from dragoman.host.dialects import DIALECTS
 from dragoman.host.permissions import Call, own
 from dragoman.host.permissions.checking import never
+from dragoman.host.permissions.claude import answered
 from dragoman.protocol.naming import Name
 
 HERE = Situation(folder="/p", trusted=True)
@@ -171,6 +172,17 @@ def test_copilots_denial_beats_every_allowance():
     decision = judge("copilot-cli", Setup("copilot-cli", rules=tuple(rules)))
     assert (decision.effect, str(decision.rule.origin)) == ("deny", "command line:5")
     assert [rule.text for rule in rules[-2:]] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("by", "meta", "expected"),
+    [("person", True, "allow"), ("program", True, "deny"), ("program", "true", "allow")],
+)
+def test_a_program_cannot_answer_for_the_person(by, meta, expected):
+    what = call(meta={"anthropic/requiresUserInteraction": meta})
+    decision = judge("claude-code", setup("claude-code"), what)
+    assert answered(decision, what, yes=True, by=by).effect == expected
+    assert answered(decision, what, yes=False, by=by).effect == "deny"
 
 
 # --- what cannot change -----------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any, Final
 
 from dragoman.host.config import claude
@@ -15,6 +16,7 @@ from dragoman.host.hooks import hook_matches
 from dragoman.host.models import anthropic
 from dragoman.host.models.base import Shown
 from dragoman.host.naming import connector, name_of, prompt_command, registered
+from dragoman.host.permissions.claude import answered
 from dragoman.model import Tool
 from dragoman.protocol.naming import Names
 
@@ -243,7 +245,15 @@ def _permission(given: Case) -> dict[str, Any]:
     )
     told = situation(given, mode="" if mode in ("-p", "headless", "interactive") else mode, interactive=asks)
     setup = claude.read(files, Situation(trusted=given.get("trusted", True) is True))
-    decision = _HOST.judge(setup, call(str(given["call"]), given), situation=told)
+    what = call(str(given["call"]), given)
+    program = next((given[name] for name in ("permission_prompt_tool", "prompt_tool") if name in given), None)
+    told = told if program is None else replace(told, interactive=True)
+    decision = _HOST.judge(setup, what, situation=told)
+    callback = given.get("sdk_callback", given.get("can_use_tool"))
+    if program is not None:
+        decision = answered(decision, what, yes="allow" in str(program), by="program")
+    elif callback is not None:
+        decision = answered(decision, what, yes="allow" in str(callback), by="person")
     return {
         "decision": Effect(decision.effect, hidden=decision.hidden),
         "hidden": decision.hidden,

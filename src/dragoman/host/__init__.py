@@ -5,20 +5,39 @@ The files that are read and the rules that are matched: docs/hosts.md.
 
 from __future__ import annotations
 
-from dragoman.host.config.record import Origin, Problem, Rule, ServerConfig
+from dragoman.host.config.expand import expand
+from dragoman.host.config.record import (
+    Origin,
+    Problem,
+    Rule,
+    ServerConfig,
+    Setup,
+    Situation,
+    Source,
+    Standing,
+)
+from dragoman.host.dialects import DIALECTS, Dialect
 from dragoman.host.files import Project, read_project
 from dragoman.host.host import Ask, Host, HostOptions, Outcome, Question
-from dragoman.host.permissions import Decision, decide
+from dragoman.host.locations import Machine
+from dragoman.host.naming import HostNames
+from dragoman.host.permissions import Call, Decision, decide
+from dragoman.host.reading import installed, read_own, read_setup, this_machine
 from dragoman.host.session import Frame, Session
 from dragoman.host.trace import Trace
 from dragoman.protocol.naming import Name, Names
 
 __all__ = [
+    "DIALECTS",
     "Ask",
+    "Call",
     "Decision",
+    "Dialect",
     "Frame",
     "Host",
+    "HostNames",
     "HostOptions",
+    "Machine",
     "Name",
     "Names",
     "Origin",
@@ -29,7 +48,16 @@ __all__ = [
     "Rule",
     "ServerConfig",
     "Session",
+    "Setup",
+    "Situation",
+    "Source",
+    "Standing",
     "Trace",
     "decide",
+    "expand",
+    "installed",
+    "read_own",
     "read_project",
+    "read_setup",
+    "this_machine",
 ]

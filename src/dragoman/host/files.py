@@ -1,6 +1,6 @@
 """A project's files on disk: which of them are read, in what order, and what is wrong with them.
 
-The only module of the host that opens configuration files; what they mean is for `config`.
+What `Host` reads by itself; `reading` has all files of every host. What they mean is for `config`.
 """
 
 from __future__ import annotations

@@ -46,6 +46,16 @@ def locations(host: str, machine: Machine) -> list[Location]:
     return [] if finder is None else list(finder(machine))
 
 
+def own(machine: Machine) -> list[Location]:
+    """The files of Dragoman's own rules."""
+    home = Path(machine.env.get("XDG_CONFIG_HOME") or machine.home / ".config")
+    return [
+        Location(machine.root / "etc/dragoman/permissions.toml", "managed", "permissions"),
+        Location(home / "dragoman/permissions.toml", "user", "permissions"),
+        Location(machine.folder / ".dragoman/permissions.toml", "project", "permissions"),
+    ]
+
+
 def _claude(machine: Machine) -> Iterator[Location]:
     moved = machine.env.get("CLAUDE_CONFIG_DIR")
     home = Path(moved) if moved else machine.home / ".claude"

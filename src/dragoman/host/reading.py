@@ -1,6 +1,6 @@
 """A host's files as they are on this machine, read and put together. Runs nothing of what they say.
 
-The one module that opens files of all hosts; what they mean is for `config`.
+What the files mean is for `config`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from dragoman.host.config import own as own_rules
 from dragoman.host.config.record import Origin, Problem, Setup, Situation, Source
 from dragoman.host.dialects import DIALECTS, dialect
-from dragoman.host.locations import Location, Machine, locations
+from dragoman.host.locations import Location, Machine, locations, own
 
 LARGEST: Final = 8 * 1024 * 1024
 """The largest file that is read, in bytes: no person wrote one that is larger."""
@@ -56,6 +57,13 @@ def read_setup(
         home=str(machine.home),
     )
     setup = known.read([*sources, *more], situation)
+    return replace(setup, problems=(*problems, *setup.problems))
+
+
+def read_own(machine: Machine, *, trusted: bool | None = None) -> Setup:
+    """What Dragoman's own rules come to, those of the project's folder included; see `read_setup`."""
+    sources, problems = read_sources(own(machine), machine)
+    setup = own_rules.read(sources, Situation(folder=str(machine.folder), trusted=trusted))
     return replace(setup, problems=(*problems, *setup.problems))
 
 

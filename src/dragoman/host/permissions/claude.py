@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -46,6 +47,21 @@ def judge(setup: Setup, call: Call, *, situation: Situation) -> Decision:
     trusted = bool(setup.settings.get("trusted", situation.trusted is not False))
     mode = situation.mode or str(setup.settings.get("defaultMode", "default"))
     return weigh(call, rules=setup.rules, can_ask=situation.interactive, trusted=trusted, mode=mode)
+
+
+def answered(decision: Decision, call: Call, *, yes: bool, by: Literal["person", "program"]) -> Decision:
+    """What becomes of a question when it is answered.
+
+    A program that answers in a person's place, as a permission-prompt tool does, cannot say yes for a tool
+    that asks for the person.
+    """
+    if decision.effect != "ask":
+        return decision
+    if by == "program" and call.meta.get(_INTERACTION) is True:
+        why = f"{decision.why}; a program cannot answer for the person"
+        return replace(decision, effect="deny", why=why, answer=False)
+    why = f"{decision.why}; the answer was {'yes' if yes else 'no'}"
+    return replace(decision, effect="allow" if yes else "deny", why=why, answer=yes)
 
 
 def weigh(call: Call, *, rules: Iterable[Rule], can_ask: bool, trusted: bool, mode: str) -> Decision:
