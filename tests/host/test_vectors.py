@@ -76,6 +76,8 @@ def test_a_file_that_is_none_is_said(tmp_path, capsys):
         ({"host": "no-such-host"}, "could not be run"),
         ({"input": {}}, "could not be run"),
         ({"expect": {"weather": "fine"}}, "not understood"),
+        ({"expect": {"note": "only words"}}, "nothing to compare"),
+        ({"expect": {}}, "nothing to compare"),
     ],
 )
 def test_a_case_that_is_not_understood_fails(more, says):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -21,7 +22,7 @@ def run(host: str, kind: str, given: Case) -> dict[str, Any]:
     if kind == "tool-name":
         rule = API_NAMES[host]
         accepted = rule.accepts(str(given["name"]))
-        return {"accepted": _Accepted(accepted, rule.limit)}
+        return {"accepted": _Accepted(accepted, rule.limit), "max": rule.limit, "pattern": _Pattern(rule)}
     if host == "anthropic-messages" and kind == "schema":
         schema = table(given["input_schema"])
         shown, left = anthropic.definitions([Shown("t", Tool(name="t", input_schema=schema))])
@@ -43,6 +44,14 @@ def _result(given: dict[str, Any]) -> dict[str, Any]:
     block = anthropic.tool_result("toolu_1", result)
     lost = "cannot be shown" in str(block["content"])
     return {"tool_result": block, "conversion": Says(block, "unsupported") if lost else Fact(block)}
+
+
+class _Pattern(Fact):
+    """The pattern of an API: agrees with one that takes the same characters."""
+
+    def fits(self, wanted: Any) -> bool:
+        signs = [chr(code) for code in range(128)]
+        return all((re.search(str(wanted), sign) is not None) is self.value.accepts(sign) for sign in signs)
 
 
 class _Accepted(Fact):

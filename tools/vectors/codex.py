@@ -161,7 +161,13 @@ def _naming(given: Case) -> dict[str, Any]:
     return {
         "name": names[0],
         "names": names,
-        "pattern": tail and len(set(names)) == len(names),
+        "pattern": Says(names, "12 hex digits", re.escape(_common(names))) if tail else Fact(names),
         "max_len": Says(longest, rf"\b{longest}\b"),
         "overflow": Says(names, "12 hex digits") if tail else Fact(names),
     }
+
+
+def _common(names: list[str]) -> str:
+    """What names have before their own digits; nothing that a case could say if two are one name."""
+    starts = {re.sub(r"_[0-9a-f]{12}$", "", name) for name in names}
+    return starts.pop() if len(starts) == 1 and len(set(names)) == len(names) else "two tools of one name"

@@ -12,10 +12,16 @@ from typing import Any, Final, cast
 
 NOT_UNDERSTOOD: Final = "(not understood)"
 
+_WORDS: Final = frozenset({"note", "reason"})  # for people, about the members beside them
+
 _OUT: Final = (
     *("error", "not loaded", "not connected", "disabled", "skipped", "blocked", "dropped", "rejected"),
     *("filtered", "fails", "refused", "ignored", "not started", "not configured", "left out", "excluded"),
     *("pending", "not allowed", "mixed", "suppressed", "unsupported", "startup", "does not", "never", "not"),
+)
+_IN: Final = (
+    *("enabled", "load", "connect", "active", "used", "accept", "ok", "start", "allow", "kept", "shown"),
+    *("visible", "present", "http", "stdio", "sse", "approved", "works"),
 )
 _STATES: Final = {
     "active": ("approved", "loads", "enabled", "connected", "allowed", "active", "used"),
@@ -31,9 +37,10 @@ _EFFECTS: Final = {"exclude": "deny", "confirm": "ask", "refused": "deny", "prom
 
 def differs(expect: Mapping[str, Any], got: Mapping[str, Any]) -> str | None:
     """The first member in which the two differ, in words; None if they agree."""
-    for name, wanted in expect.items():
-        if name in ("note", "reason", "pattern", "max"):
-            continue  # words for people, about the members beside them
+    said = {name: wanted for name, wanted in expect.items() if name not in _WORDS}
+    if not said:
+        return f"nothing to compare in {dict(expect)!r}; {NOT_UNDERSTOOD}"
+    for name, wanted in said.items():
         if name not in got:
             return f"{name}: expected {wanted!r}; {NOT_UNDERSTOOD}"
         if not agrees(name, wanted, found=got[name]):
@@ -127,7 +134,9 @@ class Present(Fact):
             return wanted is self.value
         words = re.findall(r"[a-z]+", str(wanted).lower())
         text = " ".join(words)
-        return self.value is not any(re.search(rf"\b{word}\b", text) for word in _OUT)
+        if any(re.search(rf"\b{word}\b", text) for word in _OUT):
+            return not self.value
+        return bool(self.value) and any(re.search(rf"\b{word}", text) for word in _IN)
 
 
 class State(Fact):
