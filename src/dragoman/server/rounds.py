@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import msgspec
@@ -20,9 +19,8 @@ from dragoman.protocol.call import Call
 from dragoman.protocol.journal import Journal, binding
 from dragoman.protocol.record import Record
 from dragoman.protocol.sealing import Keys
-from dragoman.server.asking import Suspend, posed, request_method, request_params
-
-Handle = Callable[[Call], Awaitable[Result]]
+from dragoman.server.asking import posed, request_method, request_params
+from dragoman.server.middleware import Handler
 
 INLINE_ROUNDS: Final = 32
 
@@ -51,7 +49,7 @@ class Rounds:
             journal.record.answers = {**params.input_responses, **journal.record.answers}
         call.journal = journal
 
-    async def finish(self, call: Call, result: InputRequiredResult, *, handle: Handle) -> Result:
+    async def finish(self, call: Call, result: InputRequiredResult, *, handle: Handler) -> Result:
         """What the call answers when its handler needs answers."""
         if call.revision.asks_inline:
             return await self._inline(call, result, handle=handle)
@@ -66,7 +64,7 @@ class Rounds:
         sealed = journal.sealed(expires=time.time() + self._lifetime)
         return msgspec.structs.replace(result, request_state=sealed)
 
-    async def _inline(self, call: Call, result: InputRequiredResult, *, handle: Handle) -> Result:
+    async def _inline(self, call: Call, result: InputRequiredResult, *, handle: Handler) -> Result:
         """Ask one by one what a handler in the raw form wants, and enter it again with the answers."""
         memory = call.scratch = call.scratch or Record(expires=0.0)
         for _ in range(INLINE_ROUNDS):
@@ -86,15 +84,3 @@ class Rounds:
 
 def _plain(raw: Any) -> Any:
     return msgspec.json.decode(raw)
-
-
-def suspended(handle: Handle) -> Handle:
-    """`handle`, with a question that has no answer yet turned into its result."""
-
-    async def run(call: Call) -> Result:
-        try:
-            return await handle(call)
-        except Suspend as suspend:
-            return suspend.result()
-
-    return run

@@ -10,16 +10,14 @@ from collections.abc import Iterable
 
 from dragoman.errors import Refusal
 from dragoman.jsonrpc.message import (
-    INVALID_REQUEST,
     Id,
     encode_batch,
-    encode_error,
     encode_result,
 )
 from dragoman.protocol.call import Call, Kernel
 from dragoman.transports.asgi_exchange import Exchange, Stopped
 from dragoman.transports.asgi_session import HttpSession
-from dragoman.transports.connection import failed, refusal
+from dragoman.transports.connection import failed, in_use, refusal
 
 
 class HttpBatch:
@@ -79,12 +77,6 @@ class HttpBatch:
             self._exchange.emit(frame)
         else:
             self._frames.append(frame)
-
-
-def in_use(id_: Id) -> bytes:
-    """The answer to a request whose id belongs to one that is still open."""
-    text = f"Invalid request: id {id_!r} is already in use by a request that is not answered yet"
-    return encode_error(id_, INVALID_REQUEST, text)
 
 
 def own_end(exc: BaseException) -> bool:

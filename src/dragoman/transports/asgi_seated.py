@@ -21,13 +21,14 @@ from dragoman.protocol.head import Say, fault
 from dragoman.protocol.http import SESSION, End, Hear, Serve, ServeBatch
 from dragoman.protocol.link import Link
 from dragoman.protocol.sessions import read_event_id
-from dragoman.transports.asgi_batch import HttpBatch, in_use
+from dragoman.transports.asgi_batch import HttpBatch
 from dragoman.transports.asgi_events import OWN, EventStream, priming
 from dragoman.transports.asgi_exchange import CANCELLED, Exchange
 from dragoman.transports.asgi_resume import SessionExchange
 from dragoman.transports.asgi_session import HttpSession
 from dragoman.transports.asgi_sessions import Sessions
 from dragoman.transports.asgi_shared import SharedSessions
+from dragoman.transports.connection import in_use
 
 log = logging.getLogger("dragoman.http")
 

@@ -200,10 +200,7 @@ class ServerConnection:
     def _start(self, request: Request, collector: _Collector | None = None) -> None:
         send = self._transmit if collector is None else collector.settle
         if request.id in self._open:
-            detail = (
-                f"Invalid request: id {request.id!r} is already in use by a request that is not answered yet"
-            )
-            send(encode_error(request.id, INVALID_REQUEST, detail))
+            send(in_use(request.id))
             return
         channel = self._open[request.id] = StreamChannel(self, collector=collector)
         self.full = len(self._open) >= self._max
@@ -319,6 +316,12 @@ class ServerConnection:
             await self._kernel.detach()
 
 
+def in_use(id_: Id) -> bytes:
+    """The answer to a request whose id belongs to one that is still open."""
+    text = f"Invalid request: id {id_!r} is already in use by a request that is not answered yet"
+    return encode_error(id_, INVALID_REQUEST, text)
+
+
 def refusal(id_: Id, exc: Refusal) -> bytes:
     """A refusal as an encoded error answer; one that is no JSON is a failure of the server's."""
     try:
@@ -333,4 +336,4 @@ def failed(id_: Id, what: str, *, exc: BaseException) -> bytes:
     return encode_error(id_, INTERNAL_ERROR, "Internal error")
 
 
-__all__ = ["ClosedError", "ServerConnection", "StreamChannel", "failed", "refusal"]
+__all__ = ["ClosedError", "ServerConnection", "StreamChannel", "failed", "in_use", "refusal"]
