@@ -44,9 +44,11 @@ async def write_until_killed(path: Path, name: str, first: int) -> int:
     )
     assert process.stdout is not None
     told = first
-    for _ in range(random.randint(1, 60)):
-        told = int(await process.stdout.readline())
-    process.send_signal(signal.SIGKILL)
+    try:
+        for _ in range(random.randint(1, 60)):
+            told = int(await process.stdout.readline())
+    finally:
+        process.kill()
     for line in (await process.stdout.read()).splitlines(keepends=True):
         told = int(line) if line.endswith(b"\n") else told
     assert await process.wait() == -signal.SIGKILL

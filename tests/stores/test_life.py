@@ -61,6 +61,30 @@ async def test_a_closed_store_says_so(ends: Opened) -> None:
                 pass
 
 
+def test_those_who_open_a_new_file_at_once_see_it_whole(tmp_path: Path) -> None:
+    failures: list[BaseException] = []
+
+    def use(path: Path, start: threading.Barrier) -> None:
+        async def look() -> None:
+            async with SQLiteStore(path) as store:
+                start.wait(10)
+                await store.kv("a").get("key")
+
+        try:
+            asyncio.run(look())
+        except BaseException as error:  # noqa: BLE001  # told to the test, which looks at all of them
+            failures.append(error)
+
+    for number in range(40):  # a chance of its own for each; before the view was one, half of them failed
+        start = threading.Barrier(6)
+        threads = [threading.Thread(target=use, args=(tmp_path / f"{number}.db", start)) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(20)
+    assert failures == []
+
+
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
 def test_any_number_of_loops_may_use_one_store(tmp_path: Path, kind: str) -> None:
     store = MemoryStore() if kind == "memory" else SQLiteStore(tmp_path / "s.db")

@@ -125,7 +125,12 @@ class StoreFile:
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         sql = connection.execute
-        self._recognise(connection)
+        sql("BEGIN")  # one view of the file: another process may be making its schema right now
+        try:
+            self._recognise(connection)
+        finally:
+            if connection.in_transaction:
+                sql("COMMIT")
         sql("PRAGMA trusted_schema = OFF")
         self._write_ahead(connection)
         # `sqlite_thread` says when, and holds all writers off meanwhile.
