@@ -9,32 +9,11 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final
 
+from dragoman.protocol.secrets import NAMES, PATTERNS, plain
 from dragoman.schema.shapes import is_array, is_object
 
 REDACTED: Final = "[redacted]"
 
-# Compared in lower case without `-`, `_` and spaces.
-NAMES: Final = frozenset(
-    """
-    authorization proxyauthorization cookie setcookie password passwd passphrase secret clientsecret
-    token accesstoken refreshtoken idtoken sessiontoken authtoken bearertoken bearer apikey xapikey
-    apitoken privatekey secretkey secretaccesskey awssecretaccesskey awssessiontoken credentials
-    """.split()
-)
-PATTERNS: Final = (
-    r"(?i)\b(?:bearer|basic)\s+(?P<secret>(?=[A-Z._~+/-]*[0-9=])[A-Z0-9._~+/=-]{8,})",
-    r"(?P<secret>\b(?:sk|pk|rk)-[A-Za-z0-9_-]{16,})",
-    r"(?P<secret>\bgh[pousr]_[A-Za-z0-9]{20,})",
-    r"(?P<secret>\bgithub_pat_[A-Za-z0-9_]{20,})",
-    r"(?P<secret>\bxox[abposr]-[A-Za-z0-9-]{10,})",
-    r"(?P<secret>\b(?:AKIA|ASIA)[A-Z0-9]{16}\b)",
-    r"(?P<secret>\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*)",
-    r"(?P<secret>-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?-----END [A-Z ]*PRIVATE KEY-----)",
-    r"(?i)://[^/\s:@]+:(?P<secret>[^/\s@]+)@",
-    r"(?i)[?&](?:access_token|token|api_?key|key|secret|signature|sig|password)=(?P<secret>[^&\s\"'#]+)",
-    r'(?i)"(?:access_?token|refresh_?token|token|api_?key|secret|client_?secret|password)"\s*:\s*"(?P<secret>[^"]+)"',
-)
-_PLAIN: Final = str.maketrans("", "", "-_ ")
 _RECALLED: Final = 8  # characters from which on a secret is looked for elsewhere too
 
 
@@ -52,7 +31,7 @@ class Redaction:
     def __init__(
         self, names: Iterable[str] = (), *, patterns: Iterable[str] = (), values: Iterable[str] = ()
     ) -> None:
-        self._names = NAMES | {_plain(name) for name in names}
+        self._names = NAMES | {plain(name) for name in names}
         try:
             self._patterns = [re.compile(pattern) for pattern in (*PATTERNS, *patterns)]
         except re.error as exc:
@@ -67,7 +46,7 @@ class Redaction:
     def _learn(self, value: Any) -> None:
         if is_object(value):
             for name, inner in value.items():
-                if _plain(name) in self._names and isinstance(inner, str) and len(inner) >= _RECALLED:
+                if plain(name) in self._names and isinstance(inner, str) and len(inner) >= _RECALLED:
                     if inner != REDACTED:
                         self._values.add(inner)
                 self._learn(inner)
@@ -86,7 +65,7 @@ class Redaction:
 
     def _member(self, name: str, value: Any) -> Any:
         secret = isinstance(value, str | int | float) and not isinstance(value, bool)
-        return REDACTED if secret and _plain(name) in self._names else self._clean(value)
+        return REDACTED if secret and plain(name) in self._names else self._clean(value)
 
     def text(self, text: str) -> str:
         """The text with its secrets replaced."""
@@ -95,10 +74,6 @@ class Redaction:
         for pattern in self._patterns:
             text = pattern.sub(_replaced, text)
         return text
-
-
-def _plain(name: str) -> str:
-    return name.lower().translate(_PLAIN)
 
 
 def _replaced(match: re.Match[str]) -> str:
