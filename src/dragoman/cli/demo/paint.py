@@ -5,62 +5,23 @@ It knows what is to be shown and nothing of how it came about.
 
 from __future__ import annotations
 
-import os
 import sys
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import msgspec
 
 from dragoman.cli import output
+from dragoman.cli.brush import LABEL, Brush
 from dragoman.cli.demo.answers import Answers
 from dragoman.cli.demo.stage import Run, Shown
 from dragoman.schema.shapes import is_object
 
-_PIPE_WIDTH: Final = 110
-_LEAST_WIDTH: Final = 30
 _FRAME: Final = 640  # characters of a message that are shown unless all are asked for
-_LABEL: Final = 10
 _COMMON: Final = frozenset({"_meta", "resultType", "ttlMs", "cacheScope"})
-_INDENT: Final = " " * (2 + _LABEL)
-_STYLES: Final = {
-    "bold": "1",
-    "dim": "2",
-    "red": "31",
-    "green": "32",
-    "yellow": "33",
-    "blue": "36",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Brush:
-    """Whether to colour, how wide to paint, whether messages are shown whole, and whether on a terminal."""
-
-    colour: bool
-    width: int
-    full: bool
-    terminal: bool
-
-    @property
-    def room(self) -> int:
-        """Columns beside a label."""
-        return self.width - len(_INDENT) - 1
-
-    @classmethod
-    def for_stdout(cls, *, colour: bool, full: bool) -> Self:
-        """As stdout and the environment are: colours only on a terminal that has them (no-color.org)."""
-        terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
-        wanted = colour and terminal and not os.environ.get("NO_COLOR")
-        columns = output.columns()
-        return cls(wanted, max(_LEAST_WIDTH, columns or _PIPE_WIDTH), full, sys.stdout.isatty())
-
-    def __call__(self, style: str, text: str) -> str:
-        """The text in a style, or as it is."""
-        return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if self.colour else text
+_INDENT: Final = " " * (2 + LABEL)
 
 
 def title(brush: Brush, folder: Path, *, answers: Answers) -> None:
@@ -156,7 +117,7 @@ def _field(brush: Brush, label: str, *, text: str, style: str = "") -> None:
     lines = [plain]
     if brush.terminal:
         lines = textwrap.wrap(plain, brush.room, break_on_hyphens=False, drop_whitespace=False) or [""]
-    name = brush("dim", label.ljust(_LABEL))
+    name = brush("dim", label.ljust(LABEL))
     for number, line in enumerate(lines):
         painted = brush(style, line) if style else line
         output.line(f"  {name}{painted}" if number == 0 else f"{_INDENT}{painted}")
