@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.extensions.skills.frontmatter import FrontmatterFault, read_frontmatter
-from dragoman.extensions.skills.yaml import YamlFault, read_yaml
+from dragoman.protocol.frontmatter import FrontmatterFault, read_frontmatter
+from dragoman.protocol.yaml import YamlFault, read_yaml
 
 READ: list[tuple[str, Any]] = [
     ("a: b", {"a": "b"}),

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from dragoman.extensions.skills.skills import Skills
-from dragoman.extensions.skills.wire import NAME, Skill, SkillResource
+from dragoman.model.skills_extension import NAME, Skill, SkillResource
 
 __all__ = ["NAME", "Skill", "SkillResource", "Skills"]

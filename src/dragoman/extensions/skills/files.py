@@ -10,8 +10,9 @@ from typing import Final
 
 import msgspec
 
-from dragoman.extensions.skills.wire import MAX_BYTES, uri_of
+from dragoman.extensions.skills.wire import uri_of
 from dragoman.model import BlobResourceContents, ResourceContents, TextResourceContents
+from dragoman.model.skills_extension import MAX_BYTES
 from dragoman.server.mime import BINARY, TEXT, is_text, of_name
 
 Stamp = tuple[int, int, int, int, int]

@@ -17,8 +17,9 @@ from typing import Any, Final
 import msgspec
 
 from dragoman.extensions.skills.files import File, Stamp, measure, stamp_of
-from dragoman.extensions.skills.frontmatter import MANIFEST, FrontmatterFault, read_frontmatter
-from dragoman.extensions.skills.wire import MAX_BYTES, MAX_FILES, uri_of
+from dragoman.extensions.skills.wire import uri_of
+from dragoman.model.skills_extension import MANIFEST, MAX_BYTES, MAX_FILES
+from dragoman.protocol.frontmatter import FrontmatterFault, read_frontmatter
 
 MAX_DEPTH: Final = 32
 MAX_LOOKED: Final = 100_000  # files and folders, of all kinds

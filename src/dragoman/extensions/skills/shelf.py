@@ -20,10 +20,10 @@ import msgspec
 from dragoman.errors import DragomanError, ResourceNotFound, UsageError
 from dragoman.extensions.skills.files import contents, digest, read
 from dragoman.extensions.skills.folders import Found, Root, Snapshot, look
-from dragoman.extensions.skills.frontmatter import MANIFEST
-from dragoman.extensions.skills.wire import FOLDER, ListSkillsResult, Skill, SkillResource, uri_of
+from dragoman.extensions.skills.wire import uri_of
 from dragoman.model import Annotations, ResourceContents
 from dragoman.model import Resource as Entry
+from dragoman.model.skills_extension import FOLDER, MANIFEST, ListSkillsResult, Skill, SkillResource
 from dragoman.protocol.call import Call
 from dragoman.server.context import Context
 from dragoman.server.extension import Services

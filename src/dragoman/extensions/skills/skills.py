@@ -12,15 +12,15 @@ from msgspec.structs import replace
 from dragoman.errors import Refusal, UsageError
 from dragoman.extensions.skills.folders import Root
 from dragoman.extensions.skills.shelf import Rules, Shelf, among
-from dragoman.extensions.skills.wire import (
-    METHODS,
+from dragoman.extensions.skills.wire import METHODS
+from dragoman.model import CacheScope, Resource, Result
+from dragoman.model.skills_extension import (
     NAME,
     GetSkillParams,
     GetSkillResult,
     ReadDirectoryParams,
     ReadDirectoryResult,
 )
-from dragoman.model import CacheScope, Resource, Result
 from dragoman.protocol.call import Call
 from dragoman.server.extension import Extension, Services
 from dragoman.server.lifespan import Lifespan

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, cast
 
-from dragoman.extensions.skills.yaml import YamlFault, read_yaml
 from dragoman.host.config import fields
 from dragoman.host.config.fields import Bad
 from dragoman.host.config.located import Node
@@ -39,6 +38,7 @@ from dragoman.host.config.tables import (
     stand,
     strongest_first,
 )
+from dragoman.protocol.yaml import YamlFault, read_yaml
 
 HOST: Final = "continue"
 

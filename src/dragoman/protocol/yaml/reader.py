@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from typing import Any, Final, cast
 
-from dragoman.extensions.skills.flow import Flow
-from dragoman.extensions.skills.scalars import escaped, folded, folded_block, plain
+from dragoman.protocol.yaml.flow import Flow
+from dragoman.protocol.yaml.scalars import escaped, folded, folded_block, plain
 
 DEPTH: Final = 16
 

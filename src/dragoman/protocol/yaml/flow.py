@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from dragoman.extensions.skills.scalars import escaped, plain
+from dragoman.protocol.yaml.scalars import escaped, plain
 
 _GAP: Final = re.compile(r"(?: *(?:(?<![^ \n])#[^\n]*)?\n)* *")
 _REST: Final = re.compile(r" *(?:(?<= )#[^\n]*)?(?=\n|$)")

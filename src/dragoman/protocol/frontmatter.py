@@ -10,10 +10,9 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final, cast
 
-from dragoman.extensions.skills.yaml import YamlFault, read_yaml
 from dragoman.model.base import NAMESPACE
+from dragoman.protocol.yaml import YamlFault, read_yaml
 
-MANIFEST: Final = "SKILL.md"
 LONGEST: Final = 65_536  # characters
 
 _OPENING: Final = re.compile(r"\ufeff?---\r?\n")
