@@ -106,7 +106,7 @@ async def test_an_allowed_call_is_answered_under_the_models_id():
 async def test_the_schema_is_asked_first_and_nobody_else_then():
     lines, asked = Lines(), []
     async with orders(trace=lines.trace(), ask=asked.append) as host:
-        outcome = await host.run(use("create_note", {"order_id": "1042", "text": ""}))
+        outcome = await host.answer(use("create_note", {"order_id": "1042", "text": ""}))
     assert (outcome.by, outcome.is_error, outcome.decision) == ("schema", True, None)
     assert {fault.field for fault in outcome.faults} == {"order_id", "text"}
     assert (
@@ -119,7 +119,7 @@ async def test_the_schema_is_asked_first_and_nobody_else_then():
 async def test_a_denied_call_is_not_sent_even_if_its_tool_is_known():
     lines = Lines()
     async with orders(trace=lines.trace(), ask=lambda question: True) as host:
-        outcome = await host.run(use("refund_order", {"order_id": "A-1042", "amount": 1}))
+        outcome = await host.answer(use("refund_order", {"order_id": "A-1042", "amount": 1}))
     assert (outcome.by, outcome.decision.effect) == ("permission", "deny")
     assert str(outcome.decision.rule.origin) == ".claude/settings.json:5"
     assert lines.kinds == ["tool_use", "result"]
@@ -144,7 +144,7 @@ async def yes(question):
 async def test_a_question_needs_a_plain_yes(ask, sent):
     lines = Lines()
     async with orders(trace=lines.trace(), ask=ask) as host:
-        outcome = await host.run(use("create_note", NOTE))
+        outcome = await host.answer(use("create_note", NOTE))
     assert outcome.by == ("server" if sent else "permission")
     assert outcome.decision.answer == (None if ask is None else sent)
     assert ("tools/call" in lines.kinds) is sent
@@ -162,7 +162,7 @@ async def test_the_question_says_what_is_to_be_called_and_which_rule_asks():
 
 async def test_a_tools_own_error_is_told_as_one():
     async with orders() as host:
-        outcome = await host.run(use("lookup_order", {"order_id": "Z-9999"}))
+        outcome = await host.answer(use("lookup_order", {"order_id": "Z-9999"}))
     assert (outcome.by, outcome.is_error) == ("server", True)
     assert outcome.block["content"] == [{"type": "text", "text": "There is no order Z-9999."}]
 
@@ -170,7 +170,7 @@ async def test_a_tools_own_error_is_told_as_one():
 async def test_an_unknown_tool_names_those_that_the_model_may_see():
     lines = Lines()
     async with orders(trace=lines.trace()) as host:
-        outcome = await host.run(use("cancel_order"))
+        outcome = await host.answer(use("cancel_order"))
     assert (outcome.by, outcome.is_error) == ("host", True)
     assert "mcp__orders__lookup_order" in outcome.block["content"]
     assert "refund_order" not in outcome.block["content"]
@@ -234,12 +234,12 @@ async def test_servers_that_fail_leave_the_others_alone(tmp_path):
 async def test_a_server_that_dies_in_a_call_is_told_without_its_last_words(tmp_path):
     servers = {"counting": COUNT, "other": COUNT}
     async with project(tmp_path, servers, {"allow": ["mcp__counting", "mcp__other"]}) as host:
-        outcome = await host.run(use("die", server="counting"))
+        outcome = await host.answer(use("die", server="counting"))
         assert (outcome.by, outcome.is_error) == ("host", True)
         assert "came to nothing" in outcome.block["content"]
-        again = await host.run(use("add", {"a": 1}, server="counting"))
+        again = await host.answer(use("add", {"a": 1}, server="counting"))
         assert not again.is_error  # it was started again
-        other = await host.run(use("add", {"a": 1}, server="other"))
+        other = await host.answer(use("add", {"a": 1}, server="other"))
         assert not other.is_error
 
 
@@ -247,7 +247,7 @@ async def test_a_server_runs_in_the_project_and_gets_what_its_entry_says(tmp_pat
     servers = {"counting": COUNT | {"env": {"SECRET_ONE": "${FROM_OUTSIDE}"}}}
     env = {**os.environ, "FROM_OUTSIDE": "value"}
     async with project(tmp_path, servers, ALLOW, env=env) as host:
-        outcome = await host.run(use("where", server="counting"))
+        outcome = await host.answer(use("where", server="counting"))
         place = str(tmp_path.resolve())
         assert outcome.result.structured == {"result": [place, place, "value"]}
 
@@ -256,20 +256,20 @@ async def test_a_name_that_no_model_takes_leads_back_to_its_tool(tmp_path):
     async with project(tmp_path, {"count ing": COUNT}, {"allow": ["mcp__count_ing__delete.all"]}) as host:
         tools = await host.tools()
         assert "mcp__count_ing__delete_all" in [tool["name"] for tool in tools]
-        outcome = await host.run(use("delete_all", server="count_ing"))
+        outcome = await host.answer(use("delete_all", server="count_ing"))
         assert outcome.block["content"] == [{"type": "text", "text": "gone"}]
 
 
 async def test_a_schema_that_cannot_be_used_lets_nothing_through(tmp_path):
     async with project(tmp_path, {"counting": COUNT}, ALLOW) as host:
-        outcome = await host.run(use("strange", {"a": 1}, server="counting"))
+        outcome = await host.answer(use("strange", {"a": 1}, server="counting"))
         assert (outcome.by, outcome.is_error) == ("schema", True)
         assert "cannot be used" in outcome.block["content"]
 
 
 async def test_without_trust_a_projects_own_allow_rules_do_not_count(tmp_path):
     async with project(tmp_path, {"counting": COUNT}, ALLOW, trusted=False) as host:
-        outcome = await host.run(use("add", {"a": 1}, server="counting"))
+        outcome = await host.answer(use("add", {"a": 1}, server="counting"))
         assert outcome.by == "permission"
 
 
@@ -298,7 +298,7 @@ async def test_a_persons_own_settings_count_too(tmp_path):
     assert len(host.rules) == 1
     env = {**os.environ, "CLAUDE_CONFIG_DIR": str(home)}
     async with Host.from_files(folder, env=env) as host:
-        outcome = await host.run(use("add", {"a": 1}, server="counting"))
+        outcome = await host.answer(use("add", {"a": 1}, server="counting"))
         assert outcome.decision.rule.scope == "user"
         assert outcome.decision.lost[0].text == "mcp__counting"
 

@@ -60,7 +60,7 @@ class Play:
             assert host.sessions["orders"].state == "connected", host.sessions["orders"].why
             for number, (name, arguments) in enumerate(CALLS, 1):
                 block = {"type": "tool_use", "id": f"toolu_{number}", "name": name, "input": arguments}
-                self.outcomes.append(await host.run(block))
+                self.outcomes.append(await host.answer(block))
         return self
 
     def calls(self) -> list[dict[str, Any]]:

@@ -18,9 +18,12 @@ from dragoman.host.config.record import (
 )
 from dragoman.host.dialects import DIALECTS, Dialect
 from dragoman.host.files import Project, read_project
-from dragoman.host.host import Ask, Host, HostOptions, Outcome, Question
+from dragoman.host.host import Host
 from dragoman.host.locations import Machine
+from dragoman.host.models.base import Shown, ToolUse
 from dragoman.host.naming import HostNames
+from dragoman.host.options import Answer, Ask, HostOptions, Lock, Question
+from dragoman.host.outcome import Judged, Outcome
 from dragoman.host.permissions import Call, Decision, decide
 from dragoman.host.reading import installed, read_own, read_setup, this_machine
 from dragoman.host.session import Frame, Session
@@ -29,6 +32,7 @@ from dragoman.protocol.naming import Name, Names
 
 __all__ = [
     "DIALECTS",
+    "Answer",
     "Ask",
     "Call",
     "Decision",
@@ -37,6 +41,8 @@ __all__ = [
     "Host",
     "HostNames",
     "HostOptions",
+    "Judged",
+    "Lock",
     "Machine",
     "Name",
     "Names",
@@ -49,9 +55,11 @@ __all__ = [
     "ServerConfig",
     "Session",
     "Setup",
+    "Shown",
     "Situation",
     "Source",
     "Standing",
+    "ToolUse",
     "Trace",
     "decide",
     "expand",

@@ -8,100 +8,29 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from difflib import get_close_matches
 from inspect import isawaitable
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, TypeAlias, TypedDict, Unpack
+from typing import Any, Final, Self, Unpack
 
-from dragoman.client import ToolResult
 from dragoman.errors import LocalError, RemoteError
 from dragoman.host.config.record import Problem, ServerConfig
 from dragoman.host.files import SERVERS, Project, read_project
 from dragoman.host.models import anthropic
 from dragoman.host.models.base import LeftOut, Shown, ToolUse
+from dragoman.host.options import HostKeywords, HostOptions, Question
+from dragoman.host.outcome import Judged, Outcome
 from dragoman.host.permissions import Decision, check, decide, hidden
-from dragoman.host.session import ServerTap, Session, Setting
-from dragoman.host.trace import By, Entry, Trace
+from dragoman.host.session import Session, Setting
+from dragoman.host.trace import By, Entry
 from dragoman.model import Tool
 from dragoman.protocol.naming import Name, Names
-from dragoman.schema.errors import Fault, SchemaError
+from dragoman.schema.errors import SchemaError
 
 _LISTED: Final = 20  # names that the text for an unknown tool lists at most
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What a person is asked before a call: the tool, its arguments, and why there is a question."""
-
-    name: Name
-    tool: Tool
-    arguments: Mapping[str, Any]
-    decision: Decision
-
-
-Ask: TypeAlias = Callable[[Question], Awaitable[bool] | bool]
-
-
-class HostKeywords(TypedDict, total=False):
-    """The keywords of `Host(...)`: see `HostOptions`."""
-
-    ask: Ask | None
-    trace: Trace | None
-    env: Mapping[str, str] | None
-    protocol: str
-    trusted: bool
-    tap: ServerTap | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostOptions:
-    """What a host can be told.
-
-    `ask` answers for the person, True for yes; without it nobody can be asked, and what would ask is
-    denied. `trace` gets three lines a call. `env` is where `${NAME}` is looked up, the process's own
-    environment by default. `protocol` is `"auto"` or the one revision to speak. Without `trusted`, allow
-    rules of the project's own file do not count. `tap` sees every frame of every server.
-    """
-
-    ask: Ask | None = None
-    trace: Trace | None = None
-    env: Mapping[str, str] | None = None
-    protocol: str = "auto"
-    trusted: bool = True
-    tap: ServerTap | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What one call of the model came to.
-
-    `block` is the `tool_result` for the model, `by` who answered: the server, or with nothing sent the
-    schema, a permission or the host itself. `faults` are what the schema refused, `decision` what the
-    rules said, `result` what the server answered; each is there only if the call came so far.
-    """
-
-    block: Mapping[str, Any]
-    by: By
-    name: Name | None = None
-    faults: tuple[Fault, ...] = ()
-    decision: Decision | None = None
-    result: ToolResult | None = None
-
-    @property
-    def is_error(self) -> bool:
-        """Whether the model is told of an error."""
-        return bool(self.block.get("is_error", False))
-
-
-@dataclass(frozen=True, slots=True)
-class _Ready:
-    """A call that may be sent."""
-
-    name: Name
-    decision: Decision
-    faults: tuple[Fault, ...] = ()
 
 
 class Host:
@@ -190,21 +119,26 @@ class Host:
         """The table of names, of all tools of all servers that answer."""
         return self._names
 
-    async def tools(self) -> list[anthropic.Block]:
-        """Definitions of the tools that the model may see, by server and tool.
+    async def tools(self) -> list[dict[str, Any]]:
+        """Definitions of the tools for Anthropic's Messages API; see `shown`.
 
-        Not among them: tools that a rule denies altogether, and those in `left_out`, which the model's
-        API would refuse.
+        Not among them: those in `left_out`, which the API would refuse.
+        """
+        blocks, self.left_out = anthropic.definitions(await self.shown())
+        return blocks
+
+    async def shown(self) -> list[Shown]:
+        """The tools that the model may see, by server and tool, for the definitions of any model's API.
+
+        Not among them: tools that a rule denies altogether. Lists that are no longer fresh are read again.
         """
         await asyncio.gather(*(session.refresh() for session in self.sessions.values()))
         self._rename()
-        shown = [
-            Shown(name.model, self.sessions[name.server].tools[name.tool])
+        return [
+            Shown(name.model, self.sessions[name.server].tools[name.tool], group=name.server)
             for name in self._names
             if hidden(name, self.rules) is None
         ]
-        blocks, self.left_out = anthropic.definitions(shown)
-        return blocks
 
     def _rename(self) -> None:
         sessions = self.sessions.items()
@@ -218,69 +152,125 @@ class Host:
         Whatever goes wrong is told to the model as an error; nothing is raised but UsageError for a
         block that is no `tool_use`.
         """
-        return (await self.run(block)).block
+        return (await self.answer(block)).block
 
-    async def run(self, block: Mapping[str, Any]) -> Outcome:
-        """As `call`, with all that is known of how it came out."""
-        use = anthropic.tool_use(block)
+    async def answer(self, use: ToolUse | Mapping[str, Any]) -> Outcome:
+        """Answer a call of a model, with all that is known of how it came out.
+
+        `use` is a call as every API comes to it, or a `tool_use` block of Anthropic's Messages API. Nothing
+        is raised but UsageError for a mapping that is no such block.
+        """
+        use = use if isinstance(use, ToolUse) else anthropic.tool_use(use)
         entry = None if self._options.trace is None else self._options.trace.begin()
-        judged = await self._judge(use)
+        judged = self._judge(use, whole=False)
+        decision = judged.decision
+        if judged.by is None and decision is not None and decision.effect == "ask":
+            decision = await self._asked(judged, decision)
         if entry is not None:
-            entry.tool_use(block, name=judged.name, faults=judged.faults, decision=judged.decision)
-        outcome = judged if isinstance(judged, Outcome) else await self._send(use, judged, entry=entry)
+            entry.tool_use(_block(use), name=judged.name, faults=judged.faults, decision=decision)
+        outcome = await self._sent(judged, decision, entry=entry)
         if entry is not None:
             entry.result(outcome.block, by=outcome.by)
         return outcome
 
-    async def _judge(self, use: ToolUse) -> Outcome | _Ready:
-        """Whether the call may be sent; if not, what the model is told instead."""
+    def judged(self, use: ToolUse | Mapping[str, Any]) -> Judged:
+        """All that is known about a call before it is sent: sends nothing and asks nobody.
+
+        Unlike a call, which ends at the first refusal, it has the facts behind that one too.
+        """
+        return self._judge(use if isinstance(use, ToolUse) else anthropic.tool_use(use), whole=True)
+
+    def _judge(self, use: ToolUse, *, whole: bool) -> Judged:
+        """The facts in their order, to the first that refuses the call, or all of them if `whole`."""
         name = self._names.find(use.name)
         if name is None:
-            return Outcome(anthropic.failure(use.id, self._unknown(use.name)), "host")
+            near = tuple(get_close_matches(use.name, self._visible(), n=3))
+            return Judged(use=use, by="host", text=self._unknown(use.name), near=near)
+        session = self.sessions[name.server]
+        tool = session.tools[name.tool]
+        judged = Judged(use=use, name=name, state=session.state, why=session.why, tool=tool)
+        for look in (self._check_schema, self._check_lock, self._check_rules):
+            judged = look(judged, name, tool=tool)
+            if judged.by is not None and not whole:
+                break
+        return judged
+
+    def _check_schema(self, judged: Judged, name: Name, *, tool: Tool) -> Judged:
+        use = judged.use
+        if use.fault is not None:
+            return _refused(judged, "schema", f"Invalid arguments for {use.name}: {use.fault}")
         try:
-            faults = self.sessions[name.server].faults(name.tool, use.arguments)
+            faults = self.sessions[name.server].faults(tool.name, use.arguments)
         except SchemaError as exc:
             text = f"{use.name} cannot be called: its input schema cannot be used: {exc}"
-            return Outcome(anthropic.failure(use.id, text), "schema", name)
-        if faults:
-            lines = [f"Invalid arguments for {use.name}:", *(f"- {fault}" for fault in faults)]
-            return Outcome(anthropic.failure(use.id, "\n".join(lines)), "schema", name, faults)
-        decision = await self._decide(use, name)
-        if decision.effect == "deny":
-            block = anthropic.failure(use.id, f"Not permitted: {decision.why}")
-            return Outcome(block, "permission", name, decision=decision)
-        return _Ready(name, decision)
+            return _refused(replace(judged, unusable=str(exc)), "schema", text)
+        if not faults:
+            return judged
+        lines = [f"Invalid arguments for {use.name}:", *(f"- {fault}" for fault in faults)]
+        return _refused(replace(judged, faults=faults), "schema", "\n".join(lines))
 
-    async def _decide(self, use: ToolUse, name: Name) -> Decision:
-        options, ask = self._options, self._options.ask
+    def _check_lock(self, judged: Judged, name: Name, *, tool: Tool) -> Judged:
+        lock = self._options.lock
+        why = None if lock is None else lock.check(name.server, tool)
+        if why is None:
+            return judged
+        text = f"{judged.use.name} cannot be called: it is not the tool that was locked: {why}"
+        return _refused(replace(judged, locked=why), "lock", text)
+
+    def _check_rules(self, judged: Judged, name: Name, *, tool: Tool) -> Judged:
+        del tool
+        options, arguments = self._options, judged.use.arguments
         decision = decide(
-            name, use.arguments, rules=self.rules, can_ask=ask is not None, trusted=options.trusted
+            name, arguments, rules=self.rules, can_ask=options.ask is not None, trusted=options.trusted
         )
-        if decision.effect != "ask" or ask is None:
-            return decision
-        tool = self.sessions[name.server].tools[name.tool]
-        answer = ask(Question(name, tool, use.arguments, decision))
-        yes = await answer if isawaitable(answer) else answer
-        # Only a plain yes is one.
-        said = f"{decision.why}; the answer was {'yes' if yes is True else 'no'}"
-        return replace(decision, effect="allow" if yes is True else "deny", why=said, answer=yes is True)
+        judged = replace(judged, decision=decision)
+        if decision.effect != "deny":
+            return judged
+        return _refused(judged, "permission", f"Not permitted: {decision.why}")
 
-    async def _send(self, use: ToolUse, ready: _Ready, *, entry: Entry | None) -> Outcome:
-        name, decision = ready.name, ready.decision
+    async def _asked(self, judged: Judged, decision: Decision) -> Decision:
+        """What a person makes of it."""
+        name, tool, ask = judged.name, judged.tool, self._options.ask
+        assert name is not None
+        assert tool is not None
+        assert ask is not None
+        answer = ask(Question(name, tool, judged.use.arguments, decision))
+        said = await answer if isawaitable(answer) else answer
+        # Only a plain yes is one.
+        yes = said is True
+        why = f"{decision.why}; the answer was {'yes' if yes else 'no'}"
+        return replace(decision, effect="allow" if yes else "deny", why=why, answer=yes)
+
+    async def _sent(self, judged: Judged, decision: Decision | None, *, entry: Entry | None) -> Outcome:
+        use, name = judged.use, judged.name
+        if judged.by is not None or name is None:
+            return Outcome(use, judged.by or "host", judged.text, name, judged.faults, decision)
+        if decision is None or decision.effect != "allow":
+            why = "" if decision is None else f": {decision.why}"
+            return Outcome(use, "permission", f"Not permitted{why}", name, decision=decision)
         try:
             result = await self.sessions[name.server].call(name.tool, use.arguments, entry=entry)
         except RemoteError as exc:
-            block = anthropic.failure(use.id, f"The server refused the call: {exc}")
-            return Outcome(block, "server", name, decision=decision)
+            return Outcome(use, "server", f"The server refused the call: {exc}", name, decision=decision)
         except LocalError as exc:
             # Not str(exc): the last lines of a server's stderr are for people, not for a model.
-            block = anthropic.failure(use.id, f"The call came to nothing: {exc.message}")
-            return Outcome(block, "host", name, decision=decision)
-        block = anthropic.tool_result(use.id, result)
-        return Outcome(block, "server", name, decision=decision, result=result)
+            return Outcome(use, "host", f"The call came to nothing: {exc.message}", name, decision=decision)
+        return Outcome(use, "server", "", name, decision=decision, result=result)
+
+    def _visible(self) -> list[str]:
+        return [found.model for found in self._names if hidden(found, self.rules) is None]
 
     def _unknown(self, name: str) -> str:
-        known = [found.model for found in self._names if hidden(found, self.rules) is None]
+        known = self._visible()
         listed = ", ".join(known[:_LISTED]) or "none"
         more = f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
         return f"Unknown tool {name!r}. There is: {listed}{more}."
+
+
+def _refused(judged: Judged, by: By, text: str) -> Judged:
+    """The facts with one more refusal: the first is the one that counts."""
+    return judged if judged.by is not None else replace(judged, by=by, text=text)
+
+
+def _block(use: ToolUse) -> dict[str, Any]:
+    return {"type": "tool_use", "id": use.id, "name": use.name, "input": dict(use.arguments)}

@@ -22,7 +22,7 @@ from dragoman.host.permissions import Decision
 from dragoman.protocol.naming import Name
 from dragoman.schema.errors import Fault
 
-By: TypeAlias = Literal["server", "schema", "permission", "host"]
+By: TypeAlias = Literal["server", "schema", "lock", "permission", "host"]
 Redact: TypeAlias = Callable[[str, Any], Any]
 """Given a member's name and value, what to write in place of the value."""
 

@@ -116,7 +116,7 @@ class Stage:
         self.calls += 1
         name = f"mcp__{SERVER}__{tool}"
         block = {"type": "tool_use", "id": f"toolu_{self.calls:02}", "name": name, "input": dict(arguments)}
-        outcome = await self.host.run(block)
+        outcome = await self.host.answer(block)
         return f"{name} {json(arguments)}", outcome, self.taken()
 
     def place(self, file: str, line: int | None = None) -> str:
