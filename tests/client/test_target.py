@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from dragoman.client import Client
 from dragoman.client.options import ClientOptions
 from dragoman.client.target import Target, resolve
-from dragoman.errors import UsageError
+from dragoman.errors import ClosedError, UsageError
 from dragoman.transports.child import ChildTransport
 from dragoman.transports.http_client import HttpTransport
 from dragoman.transports.memory import MemoryTransport
@@ -177,6 +178,18 @@ def test_an_option_that_would_do_nothing_is_refused(target: Any, option: dict[st
 def test_a_header_that_cannot_be_sent_is_refused_at_once() -> None:
     with pytest.raises(UsageError):
         meant("http://a", headers={"A": "line\nbreak"})
+
+
+async def test_a_program_gets_its_own_environment_alone_where_that_is_asked_for(monkeypatch) -> None:
+    monkeypatch.setenv("OF_THIS_PROCESS", "1")
+    source = "import os, sys; sys.stderr.write(f'{sorted(os.environ)}'); sys.exit(3)"
+    for inherit in (True, False):
+        options = {"env": {"OF_ITS_OWN": "1"}, "inherit_env": inherit, "probe_timeout": 5.0}
+        with pytest.raises(ClosedError) as caught:
+            await Client([sys.executable, "-c", source], **options).connect()
+        said = " ".join(caught.value.stderr_tail)
+        assert "OF_ITS_OWN" in said
+        assert ("OF_THIS_PROCESS" in said) is inherit
 
 
 def test_env_and_directory_of_an_entry_are_kept_and_those_of_the_caller_win(tmp_path: Path) -> None:

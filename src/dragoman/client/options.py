@@ -57,6 +57,7 @@ class ClientKeywords(TypedDict, total=False):
     cache_dir: str | Path | None
     client_info: Implementation
     env: Mapping[str, str] | None
+    inherit_env: bool
     cwd: str | Path | None
     headers: Mapping[str, str] | None
     http: HttpOptions | None
@@ -90,7 +91,8 @@ class ClientOptions:
     `max_restarts`: how many times within a minute a program that ended by itself is started again.
     `cache_dir`: a directory in which is kept what each server spoke, so that the next process knows it.
     `client_info`: who this client says it is.
-    `env`, `cwd`: for a target that is a program; `headers`: for one that is a URL, and `http`: certificates,
+    `env`, `cwd`: for a target that is a program, whose environment is this process's with `env` over it, or
+    `env` alone without `inherit_env`; `headers`: for one that is a URL, and `http`: certificates,
     proxy and limits of its connections.
     `progress_handler`, `log_handler`, `notification_handler`: called for what arrives; with a
     `log_handler` servers are asked for entries from `log_level` up.
@@ -116,6 +118,7 @@ class ClientOptions:
     cache_dir: str | Path | None = None
     client_info: Implementation = THIS_CLIENT
     env: Mapping[str, str] | None = field(default=None, repr=False)  # a secret, like as not
+    inherit_env: bool = True
     cwd: str | Path | None = None
     headers: Mapping[str, str] | None = field(default=None, repr=False)  # so are these
     http: HttpOptions | None = None

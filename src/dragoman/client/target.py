@@ -151,10 +151,10 @@ def _command(words: Sequence[str], options: ClientOptions) -> Target:
 
 
 def _child(line: list[str], options: ClientOptions, *, name: str | None) -> Target:
-    env, cwd = options.env, options.cwd
+    env, cwd, inherit = options.env, options.cwd, options.inherit_env
 
     def make() -> Transport:
-        return ChildTransport(line, env=env, cwd=cwd, name=name)
+        return ChildTransport(line, env=env, inherit=inherit, cwd=cwd, name=name)
 
     # The directory counts: the same words may be another program in another place.
     key = "\0".join([str(Path(cwd or ".").absolute()), *line])
