@@ -22,7 +22,7 @@ BROKEN_PIPE: Final = 141  # 128 + SIGPIPE
 UNWRITTEN: Final = 74  # EX_IOERR of sysexits.h
 _NO_ROOM: Final = (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG)
 
-# Name -> what it does in a line. The work is in `cli/<name>.py`, its words in `cli/parsers.py`.
+# Name -> what it does in a line. The work is in `cli/<name>.py`, its words in `cli/parsers.py` or `_WORDS`.
 COMMANDS: Final = {
     "run": "serve the server of a Python file, over stdio or HTTP",
     "list": "list the tools, resources or prompts of a server",
@@ -33,12 +33,16 @@ COMMANDS: Final = {
     "record": "stand between a host and a server, and record what they say",
     "replay": "play a recording, as a server or against one",
     "mock": "serve the tools of a file, with answers that fit",
+    "config": "show the servers of every host's files, and write them in another host's form",
     "demo": "show everything at work on an example",
 }
+# Commands whose words are in another module than `cli/parsers.py`. There `"config export"` has the words
+# of `dragoman config export`, which `cli/config.py` runs too: `options.verb` is `export`.
+_WORDS: Final = {"config": "config_parsers"}
 # These read their words themselves.
 _OWN_WORDS: Final = frozenset({"demo"})
 # These start no server's file as a client does.
-_NO_CLIENTS: Final = frozenset({"mock", "record", "replay", "run"})
+_NO_CLIENTS: Final = frozenset({"mock", "record", "replay", "run", *_WORDS})
 
 _HELP: Final = """\
 usage: dragoman COMMAND ...
@@ -132,10 +136,13 @@ def _command(name: str, words: list[str]) -> int:
         return _load(name)(SimpleNamespace(target=words[0], http=None, path="/mcp", argument=[], json=False))
     from dragoman.cli import parsers
 
+    known = import_module(f"dragoman.cli.{_WORDS[name]}").PARSERS if name in _WORDS else parsers.PARSERS
+    verb = words[0] if words and f"{name} {words[0]}" in known else ""
     try:
-        options = parsers.PARSERS[name]().parse_intermixed_args(words)
+        options = known[f"{name} {verb}".strip()]().parse_intermixed_args(words[1:] if verb else words)
+        options.verb = verb
     except parsers.WordsError as exc:
-        return _usage(str(exc), command=name, json="--json" in words)
+        return _usage(str(exc), command=f"{name} {verb}".strip(), json="--json" in words)
     except SystemExit as exc:  # after --help
         return int(exc.code or 0)
     return _run_client(name, options)

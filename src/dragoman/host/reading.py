@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from dragoman.errors import UsageError
 from dragoman.host.config import own as own_rules
 from dragoman.host.config.record import Origin, Problem, Setup, Situation, Source
 from dragoman.host.dialects import DIALECTS, dialect
@@ -65,6 +66,27 @@ def read_own(machine: Machine, *, trusted: bool | None = None) -> Setup:
     sources, problems = read_sources(own(machine), machine)
     setup = own_rules.read(sources, Situation(folder=str(machine.folder), trusted=trusted))
     return replace(setup, problems=(*problems, *setup.problems))
+
+
+def command_line(texts: Iterable[str]) -> list[Source]:
+    """Servers of a run's own command line, each a file's path or JSON, as texts for `read_setup`.
+
+    Raises:
+        UsageError: a file cannot be read.
+    """
+    sources: list[Source] = []
+    for given in texts:
+        if given.lstrip().startswith("{"):
+            sources.append(Source(given, "--mcp-config", "cli"))
+            continue
+        try:
+            text = _text(Path(given))
+        except (OSError, ValueError) as exc:
+            raise UsageError(f"{given}: {exc.strerror if isinstance(exc, OSError) else exc}") from None
+        if text is None:
+            raise UsageError(f"{given}: no such file")
+        sources.append(Source(text, given, "cli"))
+    return sources
 
 
 def installed(machine: Machine) -> list[str]:

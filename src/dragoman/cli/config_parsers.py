@@ -1,0 +1,141 @@
+"""The words of the commands that look at hosts' files, with their help. Loads no more than argparse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from dragoman.cli.parsers import Parser
+
+HOSTS: Final = (
+    *("claude-code", "codex", "cursor", "vscode", "claude-desktop", "gemini-cli", "opencode", "zed"),
+    *("cline", "roo-code", "continue", "copilot-cli"),
+)
+"""As `dragoman.host.DIALECTS` has them, which takes time to load."""
+
+
+def config() -> Parser:
+    """`dragoman config`."""
+    parser = Parser("config", description=_CONFIG, examples=_CONFIG_EXAMPLES)
+    parser.add_argument("folder", metavar="FOLDER", nargs="?", default=".", help="the project (default: .)")
+    _host(parser, "that host alone; may be given several times", many=True)
+    parser.add_argument(
+        "--mcp-config",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="servers of this run, a file or JSON, as Claude Code's option of that name",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object, in good and in bad times")
+    return parser
+
+
+def export() -> Parser:
+    """`dragoman config export`."""
+    parser = Parser("config export", description=_EXPORT, examples=_EXPORT_EXAMPLES)
+    parser.add_argument("server", metavar="SERVER", nargs="*", help="these alone (default: all in use)")
+    parser.add_argument("--to", metavar="HOST", required=True, choices=HOSTS, help="whose form to write")
+    _host(parser, "whose servers (default: every host's that has files here)", many=True, name="--from")
+    parser.add_argument("--folder", metavar="FOLDER", default=".", help="the project (default: .)")
+    parser.add_argument("--output", metavar="FILE", help="where to (default: the host's file of the project)")
+    parser.add_argument("--user", action="store_true", help="the person's file, not the project's")
+    parser.add_argument("--write", action="store_true", help="write it; without this it is only shown")
+    parser.add_argument("--json", action="store_true", help="print one JSON object, in good and in bad times")
+    return parser
+
+
+def undo() -> Parser:
+    """`dragoman config undo`."""
+    parser = Parser("config undo", description=_UNDO, examples=_UNDO_EXAMPLES)
+    parser.add_argument("file", metavar="FILE", nargs="?", help="the file (default: the one written last)")
+    parser.add_argument("--force", action="store_true", help="even if the file was changed since")
+    parser.add_argument("--json", action="store_true", help="print one JSON object, in good and in bad times")
+    return parser
+
+
+def explain() -> Parser:
+    """`dragoman explain`."""
+    parser = Parser("explain", description=_EXPLAIN, examples=_EXPLAIN_EXAMPLES)
+    parser.add_argument("name", metavar="NAME", help="the tool, or with --trace the call's id")
+    parser.add_argument("argument", metavar="key=value", nargs="*", help="its arguments")
+    parser.add_argument("--args", metavar="JSON", help="all of them as a JSON object, @FILE, or - for stdin")
+    _host(parser, "whose files decide (default: the first with files that knows the server)")
+    parser.add_argument("--mode", metavar="MODE", default="", help="the host's permission mode")
+    parser.add_argument("--headless", action="store_true", help="as where nobody can be asked")
+    trust = parser.add_mutually_exclusive_group()
+    trust.add_argument("--trusted", action="store_true", default=None, help="as in a folder that is trusted")
+    trust.add_argument("--untrusted", action="store_false", dest="trusted", help="as in one that is not")
+    parser.add_argument("--offline", action="store_true", help="start no server: config and permission alone")
+    parser.add_argument("--folder", metavar="FOLDER", default=".", help="the project (default: .)")
+    parser.add_argument("--trace", metavar="FILE", help="explain a call that is recorded there")
+    parser.add_argument(
+        "--timeout", metavar="SECONDS", type=float, default=10.0, help="for the server to list its tools"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object, in good and in bad times")
+    return parser
+
+
+PARSERS: Final[dict[str, Callable[[], Parser]]] = {
+    "config": config,
+    "config export": export,
+    "config undo": undo,
+    "explain": explain,
+}
+
+
+def _host(parser: Parser, what: str, *, many: bool = False, name: str = "--host") -> None:
+    if many:
+        parser.add_argument(
+            name, dest="host", metavar="HOST", action="append", choices=HOSTS, default=[], help=what
+        )
+    else:
+        parser.add_argument(name, metavar="HOST", choices=HOSTS, help=what)
+
+
+_HOSTS: Final = f"""\
+HOST is one of
+  {", ".join(HOSTS[:8])},
+  {", ".join(HOSTS[8:])}
+"""
+_CONFIG: Final = f"""\
+Show the servers of all hosts that have files here: where each entry stands, which of several
+counts, what waits for an approval, and what is wrong, with what to do about it. Starts nothing.
+
+{_HOSTS}
+`dragoman config export` writes servers in another host's form, `dragoman config undo` takes that back.
+"""
+_CONFIG_EXAMPLES: Final = """\
+  dragoman config --host codex --host cursor
+  dragoman config ~/work/shop --json
+  dragoman config export --to codex
+"""
+_EXPORT: Final = f"""\
+Write servers in another host's form, into its file. Comments and layout of a file that is there
+stay. Variables are written as that host refers to them; what it cannot say is told. Without
+--write nothing is written: what would change is shown.
+
+{_HOSTS}"""
+_EXPORT_EXAMPLES: Final = """\
+  dragoman config export --to codex
+  dragoman config export orders --from claude-code --to vscode --write
+  dragoman config export --to zed --user
+  dragoman config export --to opencode --output /tmp/opencode.json --write
+"""
+_UNDO: Final = "Put a file back as it was before `dragoman config export --write`."
+_UNDO_EXAMPLES: Final = """\
+  dragoman config undo
+  dragoman config undo .vscode/mcp.json
+"""
+_EXPLAIN: Final = f"""\
+Say what becomes of a call of a tool, and why: the server's entry and what holds it back, whether
+the server lists the tool, what its schema refuses, and the rule that decides, with file and line.
+Nothing is called. NAME is as the model sees it (mcp__orders__refund_order), or orders:refund_order,
+or orders/refund_order.
+
+{_HOSTS}"""
+_EXPLAIN_EXAMPLES: Final = """\
+  dragoman explain mcp__orders__refund_order order_id=A-1042 amount=500
+  dragoman explain orders:refund_order --args '{"amount": 500}' --host codex
+  dragoman explain orders/lookup_order --headless
+  dragoman explain --trace trace.jsonl 3f9c2a11-4
+"""

@@ -1,0 +1,153 @@
+"""What of a server's entry may be shown: secrets that stand in it are found, and hidden.
+
+Pure. References to variables are no secrets, and stay readable. What is unsure is hidden in `env` and
+headers, whose values are mostly secrets, and shown elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+from urllib.parse import urlsplit, urlunsplit
+
+from dragoman.host.config.record import ServerConfig
+from dragoman.host.config.references import SYNTAXES
+from dragoman.protocol.secrets import NAMES, PATTERNS, plain
+
+HIDDEN: Final = "[hidden]"
+
+_LOOKS: Final = tuple(map(re.compile, PATTERNS))
+_NAME: Final = re.compile(
+    r"pass(word|wd|phrase)?$|secret|token|(api|access|private|auth)?[-_]?key$|authorization|credential|cookie|^pat$",
+    re.IGNORECASE,
+)
+_HARMLESS: Final = re.compile(r"\s*(?:(?:Bearer|Basic|Token)\s+)?", re.IGNORECASE)
+# Long, of one piece, letters and digits mixed: no path, no package, no version and no word.
+_OPAQUE: Final = re.compile(r"(?=[^/]*\d)(?=[^/]*[A-Za-z])[A-Za-z0-9_~+=-]{24,}")
+_OPTION: Final = re.compile(r"-{1,2}(?P<name>[A-Za-z][\w-]*)(?:=(?P<value>.*))?", re.DOTALL)
+_PAIR: Final = re.compile(r"(?P<name>[A-Za-z_][\w.-]*)\s*[=:]\s*(?P<value>.+)", re.DOTALL)
+
+
+def named_secret(name: str) -> bool:
+    """Whether what is called so is a secret."""
+    return plain(name) in NAMES or _NAME.search(name) is not None
+
+
+def looks_secret(text: str) -> bool:
+    """Whether a text is, or holds, what secrets look like."""
+    return _OPAQUE.fullmatch(text) is not None or any(look.search(text) for look in _LOOKS)
+
+
+def referring(text: str, syntax: str) -> bool:
+    """Whether a text is a reference, with no more beside it than how a token is introduced."""
+    pattern = SYNTAXES[syntax].pattern
+    if pattern is None or pattern.search(text) is None:
+        return False
+    if any(found.groupdict().get("default") for found in pattern.finditer(text)):
+        return False  # the default may be the secret itself
+    return _HARMLESS.fullmatch(pattern.sub("", text)) is not None
+
+
+def shown_table(table: Mapping[str, str], syntax: str) -> dict[str, str]:
+    """`env` or headers: names, and of values the references alone."""
+    return {name: value if referring(value, syntax) else HIDDEN for name, value in table.items()}
+
+
+def shown_args(args: tuple[str, ...], syntax: str) -> tuple[str, ...]:
+    """The words of a command line, without those that are secrets by their name or their look."""
+    shown: list[str] = []
+    is_secret = False
+    for word in args:
+        option = _OPTION.fullmatch(word)
+        if is_secret and option is None:
+            shown.append(word if referring(word, syntax) else HIDDEN)
+            is_secret = False
+            continue
+        named = option is not None and named_secret(option["name"])
+        is_secret = named and option is not None and option["value"] is None
+        shown.append(_word(word, syntax))
+    return tuple(shown)
+
+
+def _word(word: str, syntax: str) -> str:
+    """One word: an option with its value, a header, a URL, or what looks like a secret."""
+    option = _OPTION.fullmatch(word)
+    if option is not None and option["value"] is None:
+        return word
+    if option is None and "://" in word:
+        return shown_url(word, syntax)
+    found = option or _PAIR.fullmatch(word)
+    if found is not None:
+        value = found["value"]
+        start = word[: found.start("value")]
+        if named_secret(found["name"]):
+            return word if referring(value, syntax) else start + HIDDEN
+        return start + _word(value, syntax) if option is not None else _plain_word(word, syntax)
+    return _plain_word(word, syntax)
+
+
+def _plain_word(word: str, syntax: str) -> str:
+    return HIDDEN if looks_secret(word) and not referring(word, syntax) else word
+
+
+def shown_url(url: str, syntax: str) -> str:
+    """A URL without whom it is for, the values of its query, its fragment, and secrets in its path."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return HIDDEN
+    who, at, host = parts.netloc.rpartition("@")
+    netloc = f"{who if referring(who, syntax) else HIDDEN}@{host}" if at else host
+    path = "/".join(_plain_word(part, syntax) for part in parts.path.split("/"))
+    query = "&".join(_member(pair, syntax) for pair in parts.query.split("&")) if parts.query else ""
+    fragment = HIDDEN if parts.fragment else ""
+    return urlunsplit((parts.scheme, netloc, path, query, fragment))
+
+
+def _member(pair: str, syntax: str) -> str:
+    name, equals, value = pair.partition("=")
+    if not equals:
+        return HIDDEN  # a value alone
+    return f"{name}={value if referring(value, syntax) else HIDDEN}"
+
+
+def what(config: ServerConfig) -> str:
+    """What an entry starts or reaches, on one line, with its secrets hidden."""
+    if config.url is not None:
+        return shown_url(config.url, config.syntax)
+    return " ".join((config.command or "", *shown_args(config.args, config.syntax)))
+
+
+def secrets(config: ServerConfig) -> Iterator[str]:
+    """The places in an entry at which a secret stands as text, such as `env.API_KEY`."""
+    for label, table in (("env", config.env), ("headers", config.headers)):
+        for name, value in table.items():
+            if value and not referring(value, config.syntax) and (named_secret(name) or looks_secret(value)):
+                yield f"{label}.{name}"
+    for index, (word, seen) in enumerate(
+        zip(config.args, shown_args(config.args, config.syntax), strict=True)
+    ):
+        if word != seen:
+            yield f"args[{index}]"
+    if config.url is not None and _has_secret(config.url, config.syntax):
+        yield "url"
+
+
+def _has_secret(url: str, syntax: str) -> bool:
+    """Whether a secret stands in a URL, and not only something that is not shown."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    who, at, _ = parts.netloc.rpartition("@")
+    pairs = [pair.partition("=") for pair in parts.query.split("&")]
+    return (
+        (bool(at) and not referring(who, syntax))
+        or any(
+            (named_secret(name) or looks_secret(value)) and not referring(value, syntax)
+            for name, _, value in pairs
+            if value
+        )
+        or any(_plain_word(part, syntax) != part for part in parts.path.split("/"))
+    )
