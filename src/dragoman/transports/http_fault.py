@@ -90,10 +90,10 @@ def http_error(reply: Head, body: bytes, *, place: Place) -> HttpError:
     """The error for a reply without JSON-RPC in it; `body` is the beginning of its body."""
     status, headers, secrets = reply.status, reply.headers, place.secrets
     kind = media_type(headers)
-    reason = _clean(reply.reason, secrets)
-    excerpt = _clean(body[:EXCERPT].decode("utf-8", "replace"), secrets)[:SHOWN]
+    reason = clean(reply.reason, secrets)
+    excerpt = clean(body[:EXCERPT].decode("utf-8", "replace"), secrets)[:SHOWN]
     target = headers.get("location")
-    location = None if target is None else _clean(shown_url(target), secrets)
+    location = None if target is None else clean(shown_url(target), secrets)
     text = f"HTTP {status}{' ' + reason if reason else ''} from {place.shown}"
     text += f" ({kind})" if kind else " (no content type)" if body else ""
     if excerpt.strip():
@@ -138,8 +138,8 @@ def _is_page(kind: str, body: bytes) -> bool:
     )
 
 
-def _clean(text: str, secrets: Iterable[str]) -> str:
-    """Without secrets, and without characters that would steer a terminal."""
+def clean(text: str, secrets: Iterable[str]) -> str:
+    """A text without secrets, and without characters that would steer a terminal."""
     for secret in secrets:
         if len(secret) >= _MIN_SECRET:
             text = text.replace(secret, _REDACTED)
