@@ -79,6 +79,10 @@ class _Envelope(msgspec.Struct, gc=False):
 _decode_envelope: Final = msgspec.json.Decoder(_Envelope).decode
 
 _BOM: Final = b"\xef\xbb\xbf"
+_BRACKET: Final = ord("[")
+_BRACES: Final = b"{["
+# Single bytes are looked for as numbers: for bytes in bytes, Python makes an exception and throws it away.
+_LF, _CR = b"\n\r"
 
 
 # Decoding: one typed decode for a valid message; a closer look only at what failed -----------------
@@ -90,8 +94,9 @@ def decode(data: bytes, limits: Limits = DEFAULT) -> Message:
     Of duplicate members the last one counts. Members that the envelope does not know are passed
     over. One leading byte order mark is passed over too, since some writers cannot help it.
     """
-    if len(data) > limits.max_bytes:
-        return too_large(len(data), limits.max_bytes, head=data)
+    size = len(data)
+    if size > limits.max_bytes:
+        return too_large(size, limits.max_bytes, head=data)
     if not data.isascii():
         data = data.removeprefix(_BOM)
         # msgspec passes a raw value over without looking at its text, so that bad UTF-8 inside
@@ -103,8 +108,9 @@ def decode(data: bytes, limits: Limits = DEFAULT) -> Message:
         envelope = _decode_envelope(data)
     except (msgspec.DecodeError, RecursionError):
         return _decode_batch(data, limits) if kind(data) == "an array" else explain(data)
-    # The count is a bound that is found at once; only beyond it the text is walked through.
-    if data.count(b"{") + data.count(b"[") > limits.max_depth and depth(data) > limits.max_depth:
+    # A level of an object that holds another takes five bytes at least, `{"":}`. Most messages hold no
+    # arrays and are too short for as many levels.
+    if (size > 5 * limits.max_depth or _BRACKET in data) and _too_deep(data, limits.max_depth):
         return _deep(data, limits.max_depth, envelope=envelope)
     return _classify(envelope)
 
@@ -119,7 +125,7 @@ def _classify(envelope: _Envelope) -> Single:
         return misshapen(id_, detail)
     if params is UNSET:
         params = ABSENT
-    elif memoryview(params)[0] not in b"{[":
+    elif memoryview(params)[0] not in _BRACES:
         return misshapen(id_, f'member "params": expected an object or an array, received {kind(params)}')
     return Notification(method, params) if id_ is UNSET else Request(method, id_, params)
 
@@ -161,6 +167,7 @@ def _decode_member(data: Raw) -> Single:
 
 
 def _too_deep(data: bytes, max_depth: int) -> bool:
+    # The count is a bound that is found at once; only beyond it the text is walked through.
     if len(data) <= 2 * max_depth or data.count(b"{") + data.count(b"[") <= max_depth:
         return False
     return depth(data) > max_depth
@@ -224,7 +231,7 @@ def encode_result(id: Id, result: Any) -> bytes:  # noqa: A002 - the member's ow
     value that contains itself.
     """
     frame = _encode(_Result(id, result))
-    return _one_line(frame) if b"\n" in frame or b"\r" in frame else frame
+    return _one_line(frame) if _LF in frame or _CR in frame else frame
 
 
 def encode_error(id: Id, code: int, message: str, data: Any = UNSET) -> bytes:  # noqa: A002 - the member's own name
@@ -245,6 +252,6 @@ def encode_batch(frames: Sequence[bytes]) -> bytes:
 def _one_line(frame: bytes) -> bytes:
     # msgspec writes no line break of its own: one that is here came in with a Raw, and on a line
     # transport whatever follows it would be a message of its own that nobody has looked at.
-    if b"\n" in frame or b"\r" in frame:
+    if _LF in frame or _CR in frame:
         return _encode(msgspec.json.decode(frame))
     return frame

@@ -11,8 +11,9 @@ from collections.abc import Coroutine, Generator
 from contextvars import Context, copy_context
 from sys import getrefcount
 from types import coroutine
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
+_ENDED: Final = object()
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
@@ -137,30 +138,36 @@ class Starter:
     def begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
         """Begin `work`, which must not raise; the task that goes on with it, or None where it has ended."""
         loop, spare = self._loop, self._spare
-        if spare is not None and (spare.handed.done() or (not spare.parked and spare.task.done())):
-            spare = None  # somebody cancelled it
-        if spare is None or not spare.parked or asyncio.current_task(loop) is not None:
-            if spare is None:
-                self._spare = _Spare(loop)
-            return loop.create_task(work)
-        task, handed = spare.task, spare.handed
-        context = copy_context()
-        _enter_task(loop, task)
+        if spare is None or not spare.parked or spare.handed.done():
+            return self._begin_later(work)
+        task = spare.task
         holders = getrefcount(task)
         try:
-            waiting = context.run(work.send, None)
-        except StopIteration:
-            if handed.done() or getrefcount(task) != holders or task._callbacks:  # noqa: SLF001  # nothing public tells
+            _enter_task(loop, task)
+        except RuntimeError:  # this is called from within a task
+            return loop.create_task(work)
+        context = copy_context()
+        try:
+            # `next` tells the end by what it was given: `send` would raise, and that costs more than all the rest.
+            waiting = context.run(next, work.__await__(), _ENDED)
+        finally:
+            _leave_task(loop, task)
+        if waiting is _ENDED:
+            if spare.handed.done() or getrefcount(task) != holders or task._callbacks:  # noqa: SLF001  # nothing public tells
                 # It cancelled its task, kept it, or waits for its end. The next work must not run in
                 # it: what is meant for this one would reach that one.
                 self._spare = None
                 spare.release()
             return None
-        finally:
-            _leave_task(loop, task)
         self._spare = None
         spare.take(_InContext(work, context), waiting)
         return task
+
+    def _begin_later(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        spare = self._spare
+        if spare is None or spare.handed.done() or spare.task.done():  # the last two: somebody cancelled it
+            self._spare = _Spare(self._loop)
+        return self._loop.create_task(work)
 
     def close(self) -> None:
         """Give up the task that is held ready."""
