@@ -20,16 +20,7 @@ from dragoman.host.config.record import (
     Wire,
     named,
 )
-from dragoman.host.config.tables import (
-    Given,
-    base,
-    path,
-    read_root,
-    read_table,
-    stand,
-    strongest_first,
-    switched,
-)
+from dragoman.host.config.tables import Given, Layout, base, read_files, stand, strongest_first, switched
 
 HOST: Final = "cline"
 
@@ -45,15 +36,14 @@ def read(sources: Sequence[Source], situation: Situation) -> Setup:
     servers: list[ServerConfig] = []
     problems: list[Problem] = []
     for source in strongest_first(named(sources, "servers"), _ORDER):
-        root, bad = read_root(source, comments=False)
-        found = read_table(path(root, "mcpServers"), source, entry=_entry)
+        found = read_files([source], _LAYOUT)
         wrong = [problem for problem in found.problems if "is left out" in problem.text]
         if wrong:
             text = f"nothing of the file is read, because {wrong[0].text}"
-            bad.append(Problem(text, wrong[0].origin))
+            problems.append(Problem(text, wrong[0].origin))
         else:
             servers += found.servers
-        problems += [*bad, *found.problems]
+        problems += found.problems
     failure = next((item for item in problems if item.text.startswith("nothing of the file")), None)
     return Setup(HOST, tuple(stand(servers, held=switched)), problems=tuple(problems), failure=failure)
 
@@ -89,6 +79,9 @@ def _transport(node: Node) -> Wire:
     if "url" not in node.members:
         raise Bad("expected `command` or `url`", node)
     return "sse"  # of all transports: what a URL alone means here
+
+
+_LAYOUT: Final = Layout(("mcpServers",), _entry, comments=False)
 
 
 def clamped(node: Node) -> float:

@@ -13,9 +13,7 @@ from dragoman.host.config import fields
 from dragoman.host.config.record import (
     Effect,
     Origin,
-    Problem,
     Rule,
-    Scope,
     ServerConfig,
     Setup,
     Situation,
@@ -24,21 +22,10 @@ from dragoman.host.config.record import (
     Wire,
     named,
 )
-from dragoman.host.config.tables import (
-    Given,
-    base,
-    one_of_two,
-    path,
-    read_root,
-    read_table,
-    stand,
-    strongest_first,
-    switched,
-)
+from dragoman.host.config.tables import Given, Layout, base, one_of_two, read_files, stand, switched
 
 HOST: Final = "copilot-cli"
 
-_ORDER: Final[tuple[Scope, ...]] = ("cli", "project", "user")
 _TYPES: Final[dict[str, Wire]] = {"local": "stdio", "stdio": "stdio", "http": "http", "sse": "sse"}
 _OPTIONS: Final[dict[str, Effect]] = {
     "--allow-tool": "allow",
@@ -58,18 +45,12 @@ def read(sources: Sequence[Source], situation: Situation) -> Setup:
     Kinds of sources: `servers` (scope cli for `--additional-mcp-config`) and `options`, whose text is the
     command line, one argument a line.
     """
-    servers: list[ServerConfig] = []
-    problems: list[Problem] = []
+    found = read_files(named(sources, "servers"), _LAYOUT)
     rules: list[Rule] = []
-    for source in strongest_first(named(sources, "servers"), _ORDER):
-        root, bad = read_root(source)
-        found = read_table(path(root, "mcpServers"), source, entry=_entry)
-        servers += found.servers
-        problems += [*bad, *found.problems]
     for source in named(sources, "options"):
         rules += options(source.text.splitlines(), source.file)
-    standing = stand(servers, held=lambda config: switched(config) or _waiting(config, situation))
-    return Setup(HOST, tuple(standing), tuple(rules), tuple(problems))
+    standing = stand(found.servers, held=lambda config: switched(config) or _waiting(config, situation))
+    return Setup(HOST, tuple(standing), tuple(rules), found.problems)
 
 
 def _waiting(config: ServerConfig, situation: Situation) -> Standing | None:
@@ -89,6 +70,9 @@ def _entry(given: Given) -> ServerConfig:
         cwd=fields.maybe(node, "cwd") if stdio else None,
         only_tools=None if every else tools,
     )
+
+
+_LAYOUT: Final = Layout(("mcpServers",), _entry, order=("cli", "project", "user"))
 
 
 def options(arguments: Iterable[str], file: str = "command line") -> list[Rule]:

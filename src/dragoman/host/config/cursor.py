@@ -16,7 +16,6 @@ from dragoman.host.config.record import (
     Effect,
     Problem,
     Rule,
-    Scope,
     ServerConfig,
     Setup,
     Situation,
@@ -25,20 +24,10 @@ from dragoman.host.config.record import (
     Wire,
     named,
 )
-from dragoman.host.config.tables import (
-    Given,
-    base,
-    one_of_two,
-    path,
-    read_root,
-    read_table,
-    stand,
-    strongest_first,
-)
+from dragoman.host.config.tables import Given, Layout, base, one_of_two, path, read_files, read_root, stand
 
 HOST: Final = "cursor"
 
-_ORDER: Final[tuple[Scope, ...]] = ("managed", "project", "user")
 _TYPES: Final[dict[str, Wire]] = {"stdio": "stdio", "http": "http", "streamable-http": "http", "sse": "sse"}
 _ALLOWLIST: Final = "mcpAllowlist"
 
@@ -49,19 +38,10 @@ def read(sources: Sequence[Source], situation: Situation) -> Setup:
     Kinds of sources: `servers` (`mcp.json`), `permissions` (`permissions.json`; scope managed for a team's),
     `ide` (an object with the editor's own `mcpAllowlist`) and `cli` (`cli-config.json`, `cli.json`).
     """
-    servers: list[ServerConfig] = []
-    problems: list[Problem] = []
-    for source in strongest_first(named(sources, "servers"), _ORDER):
-        root, bad = read_root(source)
-        table = path(root, "mcpServers")
-        if root is not None and table is None:
-            bad.append(Problem("expected a member `mcpServers`", fields.origin(root, source.file)))
-        found = read_table(table, source, entry=_entry, variables=known(situation))
-        servers += found.servers
-        problems += [*bad, *found.problems]
+    found = read_files(named(sources, "servers"), _LAYOUT, variables=known(situation))
     rules, bad = _rules(sources)
-    standing = stand(servers, held=lambda config: _held(config, situation))
-    return Setup(HOST, tuple(standing), tuple(rules), (*problems, *bad))
+    standing = stand(found.servers, held=lambda config: _held(config, situation))
+    return Setup(HOST, tuple(standing), tuple(rules), (*found.problems, *bad))
 
 
 def _held(config: ServerConfig, situation: Situation) -> Standing | None:
@@ -81,6 +61,9 @@ def _entry(given: Given) -> ServerConfig:
         return replace(config, env_file=file)
     warnings = () if file is None else ("`envFile` is for programs alone",)
     return replace(config, then_sse=kind is None, warnings=warnings)
+
+
+_LAYOUT: Final = Layout(("mcpServers",), _entry, order=("managed", "project", "user"), needed=True)
 
 
 # Permissions ---------------------------------------------------------------------------------------------

@@ -11,44 +11,19 @@ from dragoman.host.config.cline import approvals, clamped
 from dragoman.host.config.fields import Bad
 from dragoman.host.config.located import Node
 from dragoman.host.config.places import known
-from dragoman.host.config.record import (
-    Problem,
-    Scope,
-    ServerConfig,
-    Setup,
-    Situation,
-    Source,
-    Wire,
-    named,
-)
-from dragoman.host.config.tables import (
-    Given,
-    base,
-    path,
-    read_root,
-    read_table,
-    stand,
-    strongest_first,
-    switched,
-)
+from dragoman.host.config.record import ServerConfig, Setup, Situation, Source, Wire, named
+from dragoman.host.config.tables import Given, Layout, base, read_files, stand, switched
 
 HOST: Final = "roo-code"
 
-_ORDER: Final[tuple[Scope, ...]] = ("project", "user")
 _REMOTE: Final[dict[str, Wire]] = {"sse": "sse", "streamable-http": "http"}
 _TYPES: Final[dict[str, Wire]] = {"stdio": "stdio", "sse": "sse", "streamable-http": "http"}
 
 
 def read(sources: Sequence[Source], situation: Situation) -> Setup:
     """What the files come to. The one kind of source is `servers`; scopes user and project."""
-    servers: list[ServerConfig] = []
-    problems: list[Problem] = []
-    for source in strongest_first(named(sources, "servers"), _ORDER):
-        root, bad = read_root(source, comments=False)
-        found = read_table(path(root, "mcpServers"), source, entry=_entry, variables=known(situation))
-        servers += found.servers
-        problems += [*bad, *found.problems]
-    return Setup(HOST, tuple(stand(servers, held=switched)), problems=tuple(problems))
+    found = read_files(named(sources, "servers"), _LAYOUT, variables=known(situation))
+    return Setup(HOST, tuple(stand(found.servers, held=switched)), problems=found.problems)
 
 
 def _entry(given: Given) -> ServerConfig:
@@ -76,3 +51,6 @@ def _transport(node: Node) -> Wire:
     if kind is None or kind == "stdio":
         raise Bad(f"`url` without `type`: expected one of {', '.join(_REMOTE)}", node.members["url"])
     return kind
+
+
+_LAYOUT: Final = Layout(("mcpServers",), _entry, order=("project", "user"), comments=False)

@@ -66,6 +66,37 @@ def read_table(
     return ServerFile(tuple(servers), tuple(problems))
 
 
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a host's files of servers look: the names on the way to the table of entries, and the entries.
+
+    `order` ranks scopes, strongest first. With `needed`, a file without the table is told of.
+    """
+
+    names: tuple[str, ...]
+    entry: Entry
+    order: tuple[Scope, ...] = ()
+    comments: bool = True
+    needed: bool = False
+
+
+def read_files(
+    sources: Iterable[Source], layout: Layout, *, variables: Mapping[str, str] | None = None
+) -> ServerFile:
+    """The servers of all files, strongest first; a bad entry or a file that is broken is left out alone."""
+    servers: list[ServerConfig] = []
+    problems: list[Problem] = []
+    for source in strongest_first(sources, layout.order):
+        root, bad = read_root(source, comments=layout.comments)
+        table = path(root, *layout.names)
+        if layout.needed and root is not None and table is None:
+            bad.append(Problem(f"expected a member `{layout.names[0]}`", fields.origin(root, source.file)))
+        found = read_table(table, source, entry=layout.entry, variables=variables)
+        servers += found.servers
+        problems += [*bad, *found.problems]
+    return ServerFile(tuple(servers), tuple(problems))
+
+
 def base(
     given: Given, host: str, *, transport: Wire, env: Callable[[Node, str], dict[str, str]] = fields.table
 ) -> ServerConfig:

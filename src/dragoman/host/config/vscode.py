@@ -24,7 +24,17 @@ from dragoman.host.config.record import (
     Standing,
     named,
 )
-from dragoman.host.config.tables import Given, base, one_of_two, path, read_root, read_table, strongest_first
+from dragoman.host.config.tables import (
+    Given,
+    Layout,
+    base,
+    one_of_two,
+    path,
+    read_files,
+    read_root,
+    read_table,
+    strongest_first,
+)
 
 HOST: Final = "vscode"
 ROOT: Final = "vscode-root"
@@ -40,21 +50,11 @@ def read(sources: Sequence[Source], situation: Situation) -> Setup:
     Kinds of sources: `servers` (`.vscode/mcp.json`; scope user for the profile's), `root` (`.mcp.json`),
     `devcontainer`, and `settings` (`settings.json`; scope managed for an organisation's policy).
     """
-    servers: list[ServerConfig] = []
-    problems: list[Problem] = []
-    for source in strongest_first(named(sources, "servers"), _ORDER):
-        root, bad = read_root(source)
-        if root is not None and "servers" not in root.members:
-            bad.append(Problem("expected a member `servers`", fields.origin(root, source.file)))
-        found = read_table(path(root, "servers"), source, entry=_entry, variables=known(situation))
-        servers += found.servers
-        problems += [*bad, *found.problems]
-    for source in named(sources, "devcontainer"):
-        root, bad = read_root(source)
-        table = path(root, "customizations", "vscode", "mcp", "servers")
-        found = read_table(table, source, entry=_entry, variables=known(situation))
-        servers += found.servers
-        problems += [*bad, *found.problems]
+    places = known(situation)
+    own = read_files(named(sources, "servers"), _LAYOUT, variables=places)
+    container = read_files(named(sources, "devcontainer"), _CONTAINER, variables=places)
+    servers = [*own.servers, *container.servers]
+    problems = [*own.problems, *container.problems]
     for source in named(sources, "root"):
         root, bad = read_root(source)
         found = read_table(path(root, "mcpServers") or root, source, entry=_root_entry)
@@ -92,6 +92,10 @@ def _root_entry(given: Given) -> ServerConfig:
     stdio = one_of_two(given.node)
     config = base(given, HOST, transport="stdio" if stdio else "http")
     return replace(config, then_sse=not stdio, syntax=ROOT)
+
+
+_LAYOUT: Final = Layout(("servers",), _entry, order=_ORDER, needed=True)
+_CONTAINER: Final = Layout(("customizations", "vscode", "mcp", "servers"), _entry)
 
 
 # Settings ------------------------------------------------------------------------------------------------
