@@ -8,14 +8,14 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from dragoman.errors import UsageError
 from dragoman.host.config import own as own_rules
-from dragoman.host.config.record import Origin, Problem, Setup, Situation, Source
+from dragoman.host.config.record import Origin, Problem, Scope, Setup, Situation, Source
 from dragoman.host.dialects import DIALECTS, dialect
 from dragoman.host.locations import Location, Machine, locations, own
 
@@ -36,17 +36,19 @@ def read_setup(
     interactive: bool = True,
     mode: str = "",
     more: Iterable[Source] = (),
+    scopes: Collection[Scope] | None = None,
 ) -> Setup:
     """What one host's files come to for a project's folder.
 
     `more` are texts beside the files: those of a command line, say. `trusted` is the person's word on the
-    folder, None for what the host's own files say of it. A file that cannot be read is a problem.
+    folder, None for what the host's own files say of it. With `scopes`, files of other scopes are not
+    read. A file that cannot be read is a problem.
 
     Raises:
         UsageError: the host is not known.
     """
     known = dialect(host)
-    sources, problems = read_sources(locations(host, machine), machine)
+    sources, problems = read_sources(_of(scopes, locations(host, machine)), machine)
     if host == "codex":
         sources = [*_nearer(machine), *sources]
     situation = Situation(
@@ -61,11 +63,17 @@ def read_setup(
     return replace(setup, problems=(*problems, *setup.problems))
 
 
-def read_own(machine: Machine, *, trusted: bool | None = None) -> Setup:
+def read_own(
+    machine: Machine, *, trusted: bool | None = None, scopes: Collection[Scope] | None = None
+) -> Setup:
     """What Dragoman's own rules come to, those of the project's folder included; see `read_setup`."""
-    sources, problems = read_sources(own(machine), machine)
+    sources, problems = read_sources(_of(scopes, own(machine)), machine)
     setup = own_rules.read(sources, Situation(folder=str(machine.folder), trusted=trusted))
     return replace(setup, problems=(*problems, *setup.problems))
+
+
+def _of(scopes: Collection[Scope] | None, places: Iterable[Location]) -> list[Location]:
+    return [place for place in places if scopes is None or place.scope in scopes]
 
 
 def command_line(texts: Iterable[str]) -> list[Source]:
