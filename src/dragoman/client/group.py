@@ -22,7 +22,7 @@ from dragoman.client.options import ClientKeywords, ClientOptions, ProgressHandl
 from dragoman.client.result import ToolResult
 from dragoman.client.servers import ServersLike, Unusable, entry, read
 from dragoman.client.target import TargetLike
-from dragoman.errors import ClosedError, ConnectError, UsageError
+from dragoman.errors import ClosedError, ConnectError, DeadlineError, UsageError
 from dragoman.model import Tool
 from dragoman.protocol.naming import Name, Names
 
@@ -308,6 +308,10 @@ class ClientGroup:
             )
         except (ClosedError, ConnectError):
             member.suspect()
+            raise
+        except DeadlineError as exc:
+            if exc.stage == "idle":
+                member.suspect(silent=True)
             raise
 
     def _find(self, name: str) -> Name:

@@ -91,6 +91,7 @@ class Member:
         self._listens = False
         self._hearing: asyncio.Task[None] | None = None
         self._suspected = asyncio.Event()
+        self._silent = False  # what it is suspected of
         self._again = asyncio.Event()
 
     def __repr__(self) -> str:
@@ -208,7 +209,9 @@ class Member:
 
     async def _lifeless(self, client: Client) -> LocalError | None:
         """Why the server must be taken for dead; None if it answers, as one may that was brought back."""
-        limit = asyncio.timeout(_PING)
+        # Of one that a call broke with, an answer is due at once. One that was silent may be at work on
+        # something: it gets as long once more as the options let any server be silent.
+        limit = asyncio.timeout(None if self._silent else _PING)
         try:
             async with limit:
                 await client.ping()
@@ -220,8 +223,9 @@ class Member:
             return None  # an answer is a sign of life
         return None
 
-    def suspect(self) -> None:
-        """A call found the connection broken: see whether the server is still there."""
+    def suspect(self, *, silent: bool = False) -> None:
+        """A call found the connection broken, or the server `silent`: see whether it is still there."""
+        self._silent = silent
         self._suspected.set()
 
     # What it says ------------------------------------------------------------------------------------

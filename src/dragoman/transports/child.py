@@ -25,6 +25,7 @@ from dragoman.jsonrpc.message import (
     INVALID_REQUEST,
     Batch,
     Id,
+    Invalid,
     Limits,
     Message,
     Notification,
@@ -100,7 +101,7 @@ class ChildTransport:
         self._limits = limits
         self.tap: Tap | None = None
         self.on_gap: Callable[[], None] | None = None
-        self._decode_limits = Limits(max_bytes=limits.max_line)
+        self._read = partial(decode, limits=Limits(max_bytes=limits.max_line))
         self._closed = False
         self._child: Child | None = None
         self._reset()
@@ -197,14 +198,12 @@ class ChildTransport:
             self._tail.eof()
 
     def _died(self, child: Child) -> None:
-        if not self._why:
-            for frame in self._lines.eof():
-                self._receive(frame)
+        torn = not self._why and self._rest()
         if self._errors.ended:
             self._tail.eof()
         self._status = child.status
         if child.status is not None:
-            why = "the server ended"
+            why = "the server ended in the middle of a message" if torn else "the server ended"
             if not self._output.ended:
                 why += ", though something that it started holds its standard output open"
         elif self._output.ended:
@@ -215,6 +214,14 @@ class ChildTransport:
         self._over(why)
         if self.on_gap is not None:
             self.on_gap()
+
+    def _rest(self) -> bool:
+        """Take what came last, without a line end; whether it is a message that was cut off."""
+        for frame in self._lines.eof():
+            if isinstance(frame, bytes) and frame[:1] == b"{" and type(self._read(frame)) is Invalid:
+                return True
+            self._receive(frame)
+        return False
 
     def _over(self, why: str) -> None:
         """No answer comes any more: end everything that is open."""
@@ -287,8 +294,7 @@ class ChildTransport:
 
     def _check(self, frame: bytes, stage: str) -> None:
         if self._why or (self._child is None and self._closed):
-            why = self._why or "it was closed from this side"
-            error = self._error(why, stage)
+            error = self._error(self._why or "it was closed from this side", stage)
             error.undelivered = True
             raise error
         if self._child is None:
@@ -312,7 +318,7 @@ class ChildTransport:
             return
         if self.tap is not None:
             self.tap("in", frame)
-        message = decode(frame, self._decode_limits)
+        message = self._read(frame)
         if type(message) is Response:
             self._ledger.settle(message)
         else:
@@ -346,9 +352,8 @@ class ChildTransport:
         if request.id in self._asked:
             refusal = encode_error(request.id, INVALID_REQUEST, f"id {request.id!r} is already in use")
         elif len(self._asked) >= _ASKED:
-            refusal = encode_error(
-                request.id, INTERNAL_ERROR, f"more than {_ASKED} requests at the same time"
-            )
+            text = f"more than {_ASKED} requests at the same time"
+            refusal = encode_error(request.id, INTERNAL_ERROR, text)
         if not refusal:
             self._asked[request.id] = self._loop.create_task(self._answer(request))
         elif not self._writer.full:
