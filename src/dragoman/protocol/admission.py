@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 import msgspec
 from msgspec import UNSET
@@ -19,13 +19,35 @@ from dragoman.model import UNSUPPORTED_PROTOCOL_VERSION, Params, RequestMeta
 from dragoman.protocol.call import Call, Channel
 from dragoman.protocol.link import Link
 from dragoman.revisions import BY_VERSION, HANDSHAKE, LATEST, STATELESS
-from dragoman.revisions.base import Method, Revision
+from dragoman.revisions.base import Caller, Method, Revision
+
+_Read: TypeAlias = Callable[[bytes | msgspec.Raw], Any]
 
 EMPTY_META = RequestMeta()
 _meta = msgspec.json.Decoder(RequestMeta).decode
 NO_METHODS: Mapping[str, Method] = MappingProxyType({})
-_decoders: dict[type[Params], Callable[[bytes | msgspec.Raw], Any]] = {}
+_decoders: dict[type[Params], _Read] = {}
+_readers: dict[str, _Read] = {}
 _shapes = {m.name: m.params for r in BY_VERSION.values() for m in r.methods.values()}
+
+_KEPT: Final = 64
+_KEPT_BYTES: Final = 2048  # of one
+
+
+class _Said(msgspec.Struct):
+    """What a `_meta` says, for all requests that say it in the same bytes.
+
+    `revision` and `caller` are there where it names a revision that has no handshake: of such a
+    request nothing else decides who calls. They are shared, and not to be changed.
+    """
+
+    meta: RequestMeta
+    revision: Revision | None = None
+    caller: Caller | None = None
+
+
+_NOTHING = _Said(EMPTY_META)
+_heard: dict[bytes, _Said] = {}  # a client says the same with each request
 
 
 def admit(
@@ -44,26 +66,32 @@ def admit(
             method that the revision does not have, -32602 for params or `_meta` of the wrong
             shape, -32022 for a revision that is not spoken here.
     """
-    if type(request.id) is not int and type(request.id) is not str:
-        raise _wrong_id(request.id)
-    shape = _shapes.get(request.method)
-    if shape is None:
-        shape = extra[request.method].params if request.method in extra else Params
+    id_, name = request.id, request.method
+    if type(id_) is not int and type(id_) is not str:
+        raise _wrong_id(id_)
     fault: Refusal | None = None
     try:
-        params = (_decoders.get(shape) or _decoder(shape))(request.params or b"{}")
+        params = (_readers.get(name) or _reader(name, extra))(request.params or b"{}")
     except msgspec.ValidationError as exc:
         params, fault = _salvage(request), _invalid(exc)
-    meta = EMPTY_META if params.meta is UNSET else _read_meta(params.meta)
-    revision = _resolve(request.method, meta, link=link, carrier=carrier)
-    method = revision.methods.get(request.method) or _added(request.method, revision, extra=extra)
+    raw = params.meta
+    said = _NOTHING if raw is UNSET else _heard.get(bytes(raw)) or _hear(raw)
+    revision = said.revision or _resolve(name, said.meta, link=link, carrier=carrier)
+    method = revision.methods.get(name) or _added(name, revision, extra=extra)
     if method is None:
-        raise _unknown(request.method, revision)
-    session = link.session
-    caller = revision.identify(None if session is None else session.caller, method, meta=meta)
+        raise _unknown(name, revision)
+    caller = said.caller or _identify(method, said, revision=revision, link=link)
     if fault is not None:
         raise fault
-    return Call(request.id, method, params, meta, caller, revision, link, channel, principal)
+    return Call(id_, method, params, said.meta, caller, revision, link, channel, principal)
+
+
+def _identify(method: Method, said: _Said, *, revision: Revision, link: Link) -> Caller:
+    session = link.session
+    caller = revision.identify(None if session is None else session.caller, method, meta=said.meta)
+    if said.revision is not None:
+        said.caller = caller
+    return caller
 
 
 def _added(name: str, revision: Revision, *, extra: Mapping[str, Method]) -> Method | None:
@@ -72,9 +100,19 @@ def _added(name: str, revision: Revision, *, extra: Mapping[str, Method]) -> Met
     return None if method is not None and revision.handshake and not method.everywhere else method
 
 
-def _decoder(shape: type[Params]) -> Callable[[bytes | msgspec.Raw], Params]:
-    # Made when the first request needs it: a server that starts needs none of them.
-    decode = _decoders[shape] = msgspec.json.Decoder(shape).decode
+def _reader(name: str, extra: Mapping[str, Method]) -> _Read:
+    """What reads the params of a method; made when the first request needs it."""
+    shape = _shapes.get(name)
+    if shape is not None:
+        read = _readers[name] = _decoder(shape)
+        return read
+    return _decoder(extra[name].params if name in extra else Params)
+
+
+def _decoder(shape: type[Params]) -> _Read:
+    decode = _decoders.get(shape)
+    if decode is None:
+        decode = _decoders[shape] = msgspec.json.Decoder(shape).decode
     return decode
 
 
@@ -91,11 +129,27 @@ def _salvage(request: Request) -> Params:
         raise _invalid(exc) from None
 
 
-def _read_meta(raw: msgspec.Raw) -> RequestMeta:
+def _hear(raw: msgspec.Raw) -> _Said:
+    """What a `_meta` says that was not heard before, or is not kept. Raises Refusal."""
     try:
-        return _meta(raw)
+        meta = _meta(raw)
     except msgspec.ValidationError as exc:
         raise Refusal(-32602, f"Invalid params: {_place(str(exc), '_meta')}") from None
+    named = meta.protocol_version
+    if named is UNSET:
+        return _Said(meta)
+    revision = BY_VERSION.get(named)
+    if revision is None or revision.handshake:
+        raise unsupported(named)
+    said = _Said(meta, revision)
+    # What belongs to one request alone will not come again.
+    if meta.progress_token is UNSET and meta.traceparent is UNSET:
+        text = bytes(raw)
+        if len(text) <= _KEPT_BYTES:
+            if len(_heard) >= _KEPT:
+                _heard.clear()
+            _heard[text] = said
+    return said
 
 
 def _invalid(exc: msgspec.ValidationError) -> Refusal:
@@ -110,12 +164,7 @@ def _place(message: str, root: str) -> str:
 
 
 def _resolve(method: str, meta: RequestMeta, *, link: Link, carrier: Revision | None) -> Revision:
-    named = meta.protocol_version
-    if named is not UNSET:
-        revision = BY_VERSION.get(named)
-        if revision is None or revision.handshake:
-            raise unsupported(named)
-        return revision
+    """The revision of a request that does not name one."""
     if carrier is not None:
         return carrier
     spoken = link.session.revision if link.session is not None else HANDSHAKE
