@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from dragoman.client import Cache, Change, Client, OtherContent, SyncClient, ToolResult
     from dragoman.client.group import ClientGroup
+    from dragoman.client.skills import LoadedSkill, SkillFault, SkillFile
     from dragoman.client.sync_group import SyncClientGroup
     from dragoman.client.terminal import decline, terminal_form
     from dragoman.errors import (
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
         Tool,
         ToolAnnotations,
     )
+    from dragoman.model.skills_extension import Skill
     from dragoman.server import Audio, Context, File, Image, Server
     from dragoman.server.depends import Depends
     from dragoman.server.prompts import Message
@@ -93,6 +95,7 @@ _HOMES = {
     "Image": "dragoman.server",
     "ImageContent": "dragoman.model",
     "InputRequiredResult": "dragoman.model",
+    "LoadedSkill": "dragoman.client.skills",
     "LocalError": "dragoman.errors",
     "Message": "dragoman.server.prompts",
     "Meta": "msgspec",
@@ -111,6 +114,9 @@ _HOMES = {
     "ResourceTemplate": "dragoman.model",
     "Root": "dragoman.model",
     "Server": "dragoman.server",
+    "Skill": "dragoman.model.skills_extension",
+    "SkillFault": "dragoman.client.skills",
+    "SkillFile": "dragoman.client.skills",
     "Skills": "dragoman.extensions.skills",
     "SyncClient": "dragoman.client",
     "SyncClientGroup": "dragoman.client.sync_group",
@@ -153,6 +159,7 @@ __all__ = [
     "Image",
     "ImageContent",
     "InputRequiredResult",
+    "LoadedSkill",
     "LocalError",
     "Message",
     "Meta",
@@ -171,6 +178,9 @@ __all__ = [
     "ResourceTemplate",
     "Root",
     "Server",
+    "Skill",
+    "SkillFault",
+    "SkillFile",
     "Skills",
     "SyncClient",
     "SyncClientGroup",

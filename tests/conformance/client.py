@@ -15,6 +15,7 @@ from typing import Any
 
 from dragoman import Client, DragomanError, RemoteError
 from dragoman.client.options import ClientKeywords
+from dragoman.client.skills import SkillFault
 
 Scenario = Callable[[Client], Awaitable[None]]
 SCENARIOS: dict[str, Scenario] = {}
@@ -107,6 +108,24 @@ async def ask_again(client: Client) -> None:
 async def echo_schema(client: Client) -> None:
     schemas = {tool.name: tool.input_schema for tool in await client.list_tools()}
     await client.call_tool("json_schema_echo", {"schema": schemas["json_schema_2020_12_tool"]})
+
+
+@scenario("sep-2640-client-no-prefetch")
+async def list_skills(client: Client) -> None:
+    assert [skill.uri for skill in await client.list_skills()] == ["skill://pdf-processing/SKILL.md"]
+
+
+@scenario("sep-2640-client-verify-digest")
+@scenario("sep-2640-client-verify-size")
+@scenario("sep-2640-client-verify-frontmatter")
+async def load_a_skill_that_is_another(client: Client) -> None:
+    (skill,) = await client.list_skills()
+    try:
+        loaded = await client.load_skill(skill)
+    except SkillFault as exc:
+        print(f"as it has to be: {exc}", file=sys.stderr)
+    else:
+        await client.read_skill(loaded, "references/FORMS.md")
 
 
 async def use_tools(client: Client) -> None:

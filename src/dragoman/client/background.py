@@ -1,15 +1,17 @@
 """A thread with an event loop in it, for faces without `await`: work goes there, its outcome comes back.
 
-It knows no client and no protocol.
+`Blocking` is what all such faces have in common. It knows no client and no protocol.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
+import weakref
 from collections.abc import Coroutine
 from concurrent.futures import Future
-from typing import Any, Generic, TypeVar
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from dragoman.errors import ClosedError, UsageError
 
@@ -114,3 +116,106 @@ class Background:
                 self._stopped = True
                 self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
+
+
+class Opened(Protocol):
+    """What a face without `await` stands before."""
+
+    async def connect(self) -> Any:
+        """Begin."""
+        ...
+
+    async def close(self) -> None:
+        """End."""
+        ...
+
+
+def _end(background: Background, inner: Opened) -> None:
+    try:
+        background.run(inner.close())
+    finally:
+        background.stop()
+
+
+class Blocking:
+    """A face without `await`: its life, and the thread in which everything is done.
+
+    Safe from several threads at the same time.
+    """
+
+    _face: ClassVar[str] = "a SyncClient"
+    _noun: ClassVar[str] = "client"  # what it is to whoever has closed it
+    _awaited: ClassVar[str] = "Client"  # the one to use where there is an event loop
+
+    def __init__(self, inner: Opened, *, server: str | None = None) -> None:
+        self._inner = inner
+        self._server = server
+        self._lock = threading.Lock()
+        self._background: Background | None = None
+        self._finalizer: weakref.finalize[[Background, Opened], Blocking] | None = None
+        self._closed = False
+
+    def __repr__(self) -> str:
+        return f"<Sync{repr(self._inner)[1:]}"
+
+    def connect(self) -> Self:
+        """As the same of what it stands before; nothing when that is done already."""
+        with self._lock:
+            if self._closed:
+                raise self._gone("connect")
+            if self._background is None:
+                name = f"dragoman {self._noun}" + (f" of {self._server}" if self._server else "")
+                self._background = Background(name, face=self._face)
+                # Also when the program ends, or this object is lost, without a close.
+                self._finalizer = weakref.finalize(self, _end, self._background, self._inner)
+        self._run(self._inner.connect())
+        return self
+
+    def close(self) -> None:
+        """End all of it: from any thread but that of the handlers, any number of times."""
+        if self._background is not None and self._background.inside:
+            text = f"{self._face} cannot be closed from its own handlers: they run in its event loop"
+            raise UsageError(text)
+        with self._lock:
+            self._closed = True
+            finalizer, self._finalizer = self._finalizer, None
+            if finalizer is not None:
+                finalizer()
+
+    def __enter__(self) -> Self:
+        try:
+            return self.connect()
+        except BaseException:
+            self.close()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    if not TYPE_CHECKING:  # a type checker says it of itself, as there is no such method for it
+
+        async def __aenter__(self) -> Self:
+            """Say what was meant."""
+            hint = f"{self._beginning()}, or {self._awaited} where there is an event loop"
+            raise UsageError(f"{self._face} is entered with `with`, not `async with`", hint=hint)
+
+        async def __aexit__(self, *exc: object) -> None:
+            """Never reached; Python looks for it before it enters."""
+
+    def _beginning(self) -> str:
+        return f"`with {type(self).__name__}(...) as {self._noun}:`"
+
+    def _gone(self, stage: str) -> UsageError | ClosedError:
+        if self._closed:
+            return ClosedError(f"this {self._noun} was closed", server=self._server, stage=stage)
+        hint = f"{self._beginning()}, or `{self._noun}.connect()` first"
+        return UsageError("not connected yet", server=self._server, stage=stage, hint=hint)
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        """The outcome of `work`, which is done in the thread."""
+        if self._background is None:
+            work.close()
+            raise self._gone("call")
+        return self._background.run(work)

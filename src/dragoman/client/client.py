@@ -18,8 +18,8 @@ from dragoman.client.inputs import Inputs
 from dragoman.client.opening import Opening
 from dragoman.client.options import ClientKeywords, ClientOptions
 from dragoman.client.session import Session
+from dragoman.client.skills import SkillVerbs
 from dragoman.client.target import TargetLike, resolve
-from dragoman.client.verbs import Verbs
 from dragoman.errors import ClosedError, UsageError
 from dragoman.model import (
     SERVER_INFO_KEY,
@@ -33,7 +33,7 @@ from dragoman.revisions import Revision
 _BEGINNING: Final = "`async with Client(...) as client:`"
 
 
-class Client(Verbs):
+class Client(SkillVerbs):
     """A client of one server.
 
     `target` is a URL, a command line (list or str), a path to a .py file, a server object of this

@@ -29,6 +29,7 @@ from dragoman.model import (
     ResourceTemplate,
     Tool,
 )
+from dragoman.model.skills_extension import ListSkillsResult, ReadDirectoryResult, Skill
 from dragoman.protocol.lenient import reader, without_nulls
 
 log = logging.getLogger("dragoman.client")
@@ -44,6 +45,7 @@ class _LoosePage(PaginatedResult, kw_only=True):
     resources: list[Any] | UnsetType = UNSET
     resource_templates: list[Any] | UnsetType = UNSET
     prompts: list[Any] | UnsetType = UNSET
+    skills: list[Any] | UnsetType = UNSET
 
 
 _convert: Any = msgspec.convert  # which kind of entry it is, the checkers do not see
@@ -66,6 +68,8 @@ TEMPLATES: Final = ListKind(
     "resources/templates/list", "resource_templates", ResourceTemplate, reader(ListResourceTemplatesResult)
 )
 PROMPTS: Final = ListKind("prompts/list", "prompts", Prompt, reader(ListPromptsResult))
+SKILLS: Final = ListKind("skills/list", "skills", Skill, reader(ListSkillsResult))
+DIRECTORY: Final = ListKind("resources/directory/read", "resources", Resource, reader(ReadDirectoryResult))
 
 
 class Page(msgspec.Struct, frozen=True, eq=False):

@@ -22,6 +22,7 @@ from dragoman.model import (
     ReadResourceResult,
     Result,
 )
+from dragoman.model.skills_extension import GetSkillResult
 from dragoman.protocol.lenient import reader
 
 T = TypeVar("T")
@@ -81,3 +82,4 @@ read_contents: Final = _or_asked(ReadResourceResult, "resources/read")
 read_prompt: Final = _or_asked(GetPromptResult, "prompts/get")
 read_completion: Final = _typed(CompleteResult, "completion/complete")
 read_discover: Final = _typed(DiscoverResult, "server/discover")
+read_skill_entry: Final = _typed(GetSkillResult, "skills/get")

@@ -15,7 +15,7 @@ from dragoman.client.cache import Shelf
 from dragoman.client.connection import Connection, Extras
 from dragoman.client.inputs import Inputs
 from dragoman.client.listening import ACKNOWLEDGED, CHANGED, UPDATED, Listeners
-from dragoman.client.lists import PROMPTS, RESOURCES, TEMPLATES, TOOLS, ListKind, Lists
+from dragoman.client.lists import PROMPTS, RESOURCES, SKILLS, TEMPLATES, TOOLS, ListKind, Lists
 from dragoman.client.options import ClientOptions, ProgressHandler
 from dragoman.client.rounds import Rounds
 from dragoman.client.tools import ToolList
@@ -32,12 +32,13 @@ from dragoman.revisions import Revision
 T = TypeVar("T")
 
 READ: Final = "resources/read"
+_REPEATABLE: Final = Extras(safe=True)  # no list changes anything
 _PAGE_COMPLETE: Final = "notifications/elicitation/complete"
 # What a change of a list makes stale.
 _LISTS: Final[Mapping[str, tuple[ListKind, ...]]] = {
     "tools": (TOOLS,),
     "prompts": (PROMPTS,),
-    "resources": (RESOURCES, TEMPLATES),
+    "resources": (RESOURCES, TEMPLATES, SKILLS),  # a skill is made of resources, and has no notice of its own
 }
 
 
@@ -132,7 +133,7 @@ class Session:
             raise self.fault(exc.message) from None
 
     async def _page(self, method: str, params: PaginatedParams) -> Raw:
-        return await self.connection.request(method, params)
+        return await self.connection.request(method, params, extras=_REPEATABLE)
 
     async def ask_for_logs(self) -> None:
         """Say from which level up the server should log to us, where that is said once a session."""

@@ -5,21 +5,20 @@ It owns one thread with an event loop in it, and knows nothing of the protocol.
 
 from __future__ import annotations
 
-import threading
-import weakref
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, Unpack
+from typing import Any, ClassVar, Self, Unpack
 
-from dragoman.client.background import Background
+from dragoman.client.background import Blocking
 from dragoman.client.client import Client
 from dragoman.client.feed import Change
 from dragoman.client.listening import Listening
 from dragoman.client.options import ClientKeywords
 from dragoman.client.result import ToolResult
 from dragoman.client.session import CallKeywords, RequestKeywords
+from dragoman.client.skills import LoadedSkill, SkillFile
 from dragoman.client.target import TargetLike
-from dragoman.errors import ClosedError, UsageError
+from dragoman.errors import ClosedError
 from dragoman.model import (
     Completion,
     DiscoverResult,
@@ -35,16 +34,8 @@ from dragoman.model import (
     ServerCapabilities,
     Tool,
 )
+from dragoman.model.skills_extension import Skill
 from dragoman.revisions import Revision
-
-T = TypeVar("T")
-
-
-def _end(background: Background, client: Client) -> None:
-    try:
-        background.run(client.close())
-    finally:
-        background.stop()
 
 
 class SyncListening:
@@ -105,7 +96,7 @@ class _Client(Client):
     _first: ClassVar[str] = "`with SyncClient(...) as client:`, or `client.connect()` first"
 
 
-class SyncClient:
+class SyncClient(Blocking):
     """A `Client` for code that does not await; the same verbs, targets, options and errors.
 
     Safe from several threads at the same time. Handlers (progress, logs, elicitation) run in the
@@ -117,59 +108,7 @@ class SyncClient:
 
     def __init__(self, target: TargetLike, **options: Unpack[ClientKeywords]) -> None:
         self._client = _Client(target, **options)
-        self._lock = threading.Lock()
-        self._background: Background | None = None
-        self._finalizer: weakref.finalize[[Background, Client], SyncClient] | None = None
-        self._closed = False
-
-    def __repr__(self) -> str:
-        return f"<Sync{repr(self._client)[1:]}"
-
-    def connect(self) -> Self:
-        """As `Client.connect`."""
-        with self._lock:
-            if self._closed:
-                raise ClosedError("this client was closed", server=self._client.name, stage="connect")
-            if self._background is None:
-                self._background = Background(f"dragoman client of {self._client.name}")
-                # Also when the program ends, or this object is lost, without a close.
-                self._finalizer = weakref.finalize(self, _end, self._background, self._client)
-        self._run(self._client.connect())
-        return self
-
-    def close(self) -> None:
-        """As `Client.close`: from any thread but that of the handlers, any number of times."""
-        if self._background is not None and self._background.inside:
-            raise UsageError(
-                "a SyncClient cannot be closed from its own handlers: they run in its event loop"
-            )
-        with self._lock:
-            self._closed = True
-            finalizer, self._finalizer = self._finalizer, None
-            if finalizer is not None:
-                finalizer()
-
-    def __enter__(self) -> Self:
-        try:
-            return self.connect()
-        except BaseException:
-            self.close()
-            raise
-
-    def __exit__(
-        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    if not TYPE_CHECKING:  # a type checker says it of itself, as there is no such method for it
-
-        async def __aenter__(self) -> Self:
-            """Say what was meant."""
-            hint = "`with SyncClient(...) as client:`, or Client where there is an event loop"
-            raise UsageError("a SyncClient is entered with `with`, not `async with`", hint=hint)
-
-        async def __aexit__(self, *exc: object) -> None:
-            """Never reached; Python looks for it before it enters."""
+        super().__init__(self._client, server=self._client.name)
 
     @property
     def name(self) -> str:
@@ -302,13 +241,22 @@ class SyncClient:
         """As `Client.request`."""
         return self._run(self._client.request(method, params))
 
-    def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        background = self._background
-        if background is None:
-            # Never connected: the client itself says so, without awaiting anything.
-            background = Background("dragoman client, not connected")
-            try:
-                return background.run(work)
-            finally:
-                background.stop()
-        return background.run(work)
+    def list_skills(self, *, refresh: bool = False) -> list[Skill]:
+        """As `Client.list_skills`."""
+        return self._run(self._client.list_skills(refresh=refresh))
+
+    def get_skill(self, uri: str) -> Skill:
+        """As `Client.get_skill`."""
+        return self._run(self._client.get_skill(uri))
+
+    def load_skill(self, skill: Skill | str) -> LoadedSkill:
+        """As `Client.load_skill`."""
+        return self._run(self._client.load_skill(skill))
+
+    def read_skill(self, skill: LoadedSkill, path: str) -> SkillFile:
+        """As `Client.read_skill`."""
+        return self._run(self._client.read_skill(skill, path))
+
+    def read_directory(self, uri: str) -> list[Resource]:
+        """As `Client.read_directory`."""
+        return self._run(self._client.read_directory(uri))

@@ -5,13 +5,10 @@ It owns one thread with an event loop in it, in which all clients of the group r
 
 from __future__ import annotations
 
-import threading
-import weakref
-from collections.abc import Coroutine, Iterator, Mapping
-from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, Unpack
 
-from dragoman.client.background import Background
+from dragoman.client.background import Blocking
 from dragoman.client.changes import Change, Changes
 from dragoman.client.group import PATIENCE, RETRY, ClientGroup, Each
 from dragoman.client.member import Member, Retry
@@ -19,23 +16,12 @@ from dragoman.client.options import ClientKeywords, ProgressHandler
 from dragoman.client.result import ToolResult
 from dragoman.client.servers import ServersLike
 from dragoman.client.target import TargetLike
-from dragoman.errors import ClosedError, UsageError
+from dragoman.errors import ClosedError
 from dragoman.model import Tool
 from dragoman.protocol.naming import Names
 
-T = TypeVar("T")
 
-_FACE = "a SyncClientGroup"
-
-
-def _end(background: Background, group: ClientGroup) -> None:
-    try:
-        background.run(group.close())
-    finally:
-        background.stop()
-
-
-class SyncClientGroup:
+class SyncClientGroup(Blocking):
     """A `ClientGroup` for code that does not await; the same verbs, options and errors.
 
     Safe from several threads at the same time. Handlers run in the group's own thread and must not call
@@ -44,6 +30,10 @@ class SyncClientGroup:
         with SyncClientGroup("mcp.json") as group:
             print(group.call_tool("mcp__orders__lookup_order", {"order_id": "A-1042"}).text)
     """
+
+    _face: ClassVar[str] = "a SyncClientGroup"
+    _noun: ClassVar[str] = "group"
+    _awaited: ClassVar[str] = "ClientGroup"
 
     def __init__(
         self,
@@ -58,47 +48,7 @@ class SyncClientGroup:
         self._group = ClientGroup(
             servers, each=each, retry=retry, patience=patience, variables=variables, **options
         )
-        self._lock = threading.Lock()
-        self._background: Background | None = None
-        self._finalizer: weakref.finalize[[Background, ClientGroup], SyncClientGroup] | None = None
-        self._closed = False
-
-    def __repr__(self) -> str:
-        return f"<Sync{repr(self._group)[1:]}"
-
-    def connect(self) -> Self:
-        """As `ClientGroup.connect`."""
-        with self._lock:
-            if self._closed:
-                raise ClosedError("this group was closed", stage="connect")
-            if self._background is None:
-                self._background = Background("dragoman client group", face=_FACE)
-                # Also when the program ends, or this object is lost, without a close.
-                self._finalizer = weakref.finalize(self, _end, self._background, self._group)
-        self._run(self._group.connect())
-        return self
-
-    def close(self) -> None:
-        """As `ClientGroup.close`: from any thread but that of the handlers, any number of times."""
-        if self._background is not None and self._background.inside:
-            raise UsageError(f"{_FACE} cannot be closed from its own handlers: they run in its event loop")
-        with self._lock:
-            self._closed = True
-            finalizer, self._finalizer = self._finalizer, None
-            if finalizer is not None:
-                finalizer()
-
-    def __enter__(self) -> Self:
-        try:
-            return self.connect()
-        except BaseException:
-            self.close()
-            raise
-
-    def __exit__(
-        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+        super().__init__(self._group)
 
     @property
     def servers(self) -> Mapping[str, Member]:
@@ -169,10 +119,3 @@ class SyncClientGroup:
             return await self._group[server].request(method, params)
 
         return self._run(ask())
-
-    def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        background = self._background
-        if background is None:
-            work.close()
-            raise UsageError("not connected yet", stage="call", hint="`with SyncClientGroup(...) as group:`")
-        return background.run(work)

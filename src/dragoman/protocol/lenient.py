@@ -16,7 +16,16 @@ T = TypeVar("T")
 
 # Members whose value is the author's own JSON, where null means null.
 _OPAQUE: Final = frozenset(
-    {"_meta", "arguments", "data", "inputSchema", "outputSchema", "requestedSchema", "structuredContent"}
+    {
+        "_meta",
+        "arguments",
+        "data",
+        "frontmatter",
+        "inputSchema",
+        "outputSchema",
+        "requestedSchema",
+        "structuredContent",
+    }
 )
 
 
