@@ -7,6 +7,7 @@
 #   make docs    run the examples of the documentation
 #   make vectors what hosts do with their files, as cases in a file   (FILE=tests/host/data/vectors.json)
 #   make bench   measure the budgets beside the floor and the peers   (BENCH_ARGS=...)
+#   make soak    call servers that break at random for a quarter of an hour   (MINUTES=1 SEED=2 SOAK_ARGS=...)
 #   make clean   remove everything that was set up
 
 SHELL := /bin/sh
@@ -16,10 +17,10 @@ SHELL := /bin/sh
 ROOT   := $(CURDIR)
 BIN    := .venv/bin
 NODE   := $(ROOT)/.peers/bin/node
-PY_PEERS := mcp2 mcp1 fastmcp4 servers
+PY_PEERS := mcp2 mcp1 fastmcp3 fastmcp4 servers
 PEERS  := $(PY_PEERS:%=.peers/%/.stamp) .peers/npm/.stamp
 
-.PHONY: help demo test check fmt docs vectors bench clean setup peers \
+.PHONY: help demo test check fmt docs vectors bench soak clean setup peers \
 	check-house check-format check-lint check-mypy check-pyright
 
 help:
@@ -63,6 +64,9 @@ vectors: .venv/.runtime
 bench: .venv/.dev
 	@$(MAKE) --no-print-directory peers
 	@$(BIN)/python -m bench $(BENCH_ARGS)
+
+soak: .venv/.runtime
+	@$(BIN)/python -m tools.soak $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED)) $(SOAK_ARGS)
 
 clean:
 	rm -rf .venv .peers .pytest_cache .mypy_cache .ruff_cache build dist

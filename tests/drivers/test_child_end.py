@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.errors import ClosedError, ConnectError, LocalError, UsageError
+from dragoman.errors import ClosedError, ConnectError, UsageError
 from dragoman.transports.child import ChildLimits, ChildTransport
 
 from .wire import HOST, Wire, alive, children, descriptors, gone, opened, puppet, refuse, until
@@ -226,8 +226,10 @@ async def test_an_answer_written_before_death_counts_with_and_without_a_line_end
 async def test_half_an_answer_is_none() -> None:
     async with opened() as wire, asyncio.timeout(10):
         other = await wire.start("hold")
-        with pytest.raises(LocalError, match="could not be read: the JSON ends too early"):
-            await wire.call("die", {"text": '{"jsonrpc":"2.0","id":$id,"result":{"la'})
+        with pytest.raises(
+            ClosedError, match=r"in the middle of a message \[exit status 3\]"
+        ):
+            await wire.call("die", {"text": '{"jsonrpc":"2.0","id":$id,"result":{"la', "status": 3})
         with pytest.raises(ClosedError, match="the server ended"):
             await other
 
