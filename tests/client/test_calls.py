@@ -106,7 +106,11 @@ async def test_raw_requests_name_their_subject() -> None:
     async with Client(transport) as client:
         await client.request("resources/read", {"uri": "file:///a"})
         await client.request("prompts/get", {"name": "p"})
-    assert [heard.outgoing.subject for heard in transport.heard[1:]] == ["file:///a", "p"]
+        for method in ("tasks/get", "tasks/update", "tasks/cancel"):  # SEP-2663, Streamable HTTP
+            await client.request(method, {"taskId": "t-1"})
+        await client.request("tasks/get", {"taskId": 7})  # nothing that a header can say
+    subjects = [heard.outgoing.subject for heard in transport.heard[1:]]
+    assert subjects == ["file:///a", "p", "t-1", "t-1", "t-1", None]
 
 
 @pytest.mark.parametrize("value", [object(), {1j: 1}, [{object()}]])

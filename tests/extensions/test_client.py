@@ -10,6 +10,7 @@ import pytest
 from dragoman import Client, Context, DeadlineError, Refusal, RemoteError, Server, ToolError, UsageError
 from dragoman.extensions.tasks import Tasks
 from dragoman.stores import MemoryStore
+from tests.client.test_http import served
 from tests.drivers.wire import until
 
 
@@ -119,3 +120,12 @@ async def test_without_the_option_nothing_becomes_a_task(server: Server) -> None
         with pytest.raises(RemoteError) as caught:
             await client.call_tool("work", {"n": 3})
     assert caught.value.code == -32021
+
+
+async def test_a_task_can_be_looked_after_by_raw_requests_over_http(server: Server) -> None:
+    async with served(server) as url, Client(url, tasks=True) as client:
+        task = await client.request("tools/call", {"name": "forever", "arguments": {}})
+        named = {"taskId": task["taskId"]}
+        assert (await client.request("tasks/get", named))["status"] == "working"
+        await client.request("tasks/cancel", named)
+        assert (await client.request("tasks/get", named))["status"] == "cancelled"

@@ -7,7 +7,7 @@ caller does not wait any longer. It knows no tool.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -28,6 +28,8 @@ from dragoman.model.tasks_extension import (
 POLL: Final = 1.0  # seconds, where the server suggests nothing
 POLL_LEAST: Final = 0.01
 POLL_MOST: Final = 60.0
+# What a request names in `Mcp-Name`, so that it finds the server that has the task (SEP-2663, HTTP).
+SUBJECTS: Final[Mapping[str, str]] = dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "taskId")
 GOODBYE: Final = 2.0  # seconds that a cancellation may take
 
 Fulfil = Callable[[dict[str, InputRequest]], Awaitable[dict[str, Any]]]

@@ -19,7 +19,7 @@ from dragoman.client.lists import PROMPTS, RESOURCES, TEMPLATES, TOOLS, ListKind
 from dragoman.client.reading import read_completion, read_contents, read_discover, read_prompt, read_tool
 from dragoman.client.result import ToolResult, check_type
 from dragoman.client.session import READ, CallKeywords, RequestKeywords, Session
-from dragoman.client.tasks import Following, is_task
+from dragoman.client.tasks import SUBJECTS, Following, is_task
 from dragoman.errors import PeerFault, RemoteError, UsageError
 from dragoman.model import (
     HEADER_MISMATCH,
@@ -43,6 +43,7 @@ from dragoman.model import (
     SetLevelParams,
     Tool,
 )
+from dragoman.model.tasks_extension import RESULT_TYPE
 from dragoman.protocol.negotiation import DISCOVER
 from dragoman.schema.shapes import is_object
 
@@ -290,6 +291,8 @@ class Verbs:
     async def request(self, method: str, params: Mapping[str, Any] | None = None) -> Any:
         """Send any request of the agreed revision, `_meta` added, and return its result as plain values.
 
+        With `tasks` a call may come back as a task, which is then the caller's to look after.
+
         Raises:
             PeerFault: the result has a `resultType` that is not known here.
         """
@@ -297,12 +300,14 @@ class Verbs:
         body = {} if params is None else dict(params)
         extras = Extras(meta=body.pop("_meta", None))
         known = session.revision.methods.get(method)
-        if known is not None and known.subject is not None:
-            extras.subject = body.get(known.subject)
+        subject = SUBJECTS.get(method) if known is None else known.subject
+        if subject is not None and isinstance(body.get(subject), str):
+            extras.subject = body[subject]
         if known is not None and method == "tools/call":
             extras.mirrored = session.tools.mirrored(str(extras.subject), body.get("arguments") or {})
         result = _decode_any(await session.connection.request(method, body, extras=extras))
-        if is_object(result):
+        task = session.options.tasks and is_object(result) and result.get("resultType") == RESULT_TYPE
+        if is_object(result) and not task:
             try:
                 check_type(result.get("resultType", UNSET))
             except PeerFault as exc:
