@@ -5,54 +5,199 @@ Pure conversion both ways; no client, no key, no network.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Mapping
-from itertools import chain
-from typing import Any, Final, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
-from msgspec import UNSET
-
-from dragoman.client import OtherContent, ToolResult
+from dragoman.client import ToolResult
 from dragoman.errors import UsageError
-from dragoman.host.models.base import LeftOut, Shown, ToolUse
-from dragoman.model import (
-    AudioContent,
-    ContentBlock,
-    EmbeddedResource,
-    ImageContent,
-    ResourceContents,
-    ResourceLink,
-    TextContent,
+from dragoman.host.models import strictness
+from dragoman.host.models.anthropic_rules import history_fault, tools_fault
+from dragoman.host.models.anthropic_stream import AnthropicReader
+from dragoman.host.models.base import (
+    Block,
+    Definitions,
+    Dropped,
+    Endpoint,
+    Failed,
+    Item,
+    LeftOut,
+    Shown,
+    Stop,
+    ToolUse,
+    Usage,
 )
+from dragoman.host.models.defining import Prepared, prepare, report
+from dragoman.host.models.pieces import FAILED, Media, Piece, Text, pieces, structured
+from dragoman.host.models.requests import body, counts, tokens
+from dragoman.host.models.schemas import UnfitError, properties, table, tables
+from dragoman.host.naming import API_NAMES
 
-NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 PROPERTY: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 IMAGES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
-_COMBINATORS: Final = ("allOf", "anyOf", "oneOf")
-_FAILED: Final = "The tool failed and said nothing."
+MOST_TOOLS: Final = 10_000
+LIMIT: Final = 8_192
+"""Tokens of an answer where the caller sets no limit: the API has to be told one."""
+SEARCH: Final[Mapping[str, str]] = {
+    "type": "tool_search_tool_bm25_20251119",
+    "name": "tool_search_tool_bm25",
+}
 
-Block = dict[str, Any]
+_STOPS: Final[Mapping[str, Stop]] = {
+    "end_turn": "end",
+    "stop_sequence": "end",
+    "tool_use": "tools",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "refused",
+    "pause_turn": "paused",
+}
+
+
+class Messages:
+    """The API as `Api` has it."""
+
+    name: Final = "anthropic-messages"
+    searches: Final = True
+    endpoint: Final = Endpoint(
+        "https://api.anthropic.com",
+        "/v1/messages",
+        "/v1/messages",
+        "ANTHROPIC_API_KEY",
+        key_header="x-api-key",
+        key_prefix="",
+        headers={"anthropic-version": "2023-06-01"},
+    )
+
+    def definitions(self, tools: Iterable[Shown], *, strict: bool = False) -> Definitions:
+        """Definitions for a request. Where there are deferred tools, the API's own search stands last."""
+        prepared, found = prepare(tools, API_NAMES[self.name], most=MOST_TOOLS)
+        deferred = False
+        for item in prepared:
+            if (why := _refused(item.schema)) is not None:
+                found.left_out.append(LeftOut(item.shown.name, why))
+                continue
+            found.blocks.append(_definition(found, item, strict=strict))
+            deferred = deferred or item.shown.deferred
+        if deferred:
+            found.blocks.append(dict(SEARCH))
+        return found
+
+    def user(self, text: str) -> list[Item]:
+        """A message of the user."""
+        return [{"role": "user", "content": text}]
+
+    def result(self, use: ToolUse, result: ToolResult) -> Block:
+        """A `tool_result` block."""
+        return tool_result(use.id, result)
+
+    def failure(self, use: ToolUse, text: str) -> Block:
+        """A `tool_result` block that says so."""
+        return failure(use.id, text)
+
+    def answered(self, blocks: Sequence[Block]) -> list[Item]:
+        """One message of the user, with all results."""
+        return [{"role": "user", "content": [*blocks]}] if blocks else []
+
+    def request(
+        self,
+        *,
+        model: str,
+        history: Sequence[Item],
+        tools: Definitions | None = None,
+        system: str | None = None,
+        limit: int | None = None,
+        stream: bool = False,
+        more: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """The body of a request, `LIMIT` tokens where no limit is given."""
+        own: dict[str, Any] = {"model": model, "max_tokens": limit or LIMIT, "messages": [*history]}
+        if system:
+            own["system"] = system
+        if tools is not None and tools.blocks:
+            own["tools"] = tools.blocks
+        if stream:
+            own["stream"] = True
+        whole = body(own, more)
+        fault = tools_fault(tables(whole.get("tools"))) or history_fault(tables(whole["messages"]))
+        if fault is not None:
+            raise UsageError(f"the Messages API would refuse the request: {fault}")
+        return whole
+
+    def said(self, message: Mapping[str, Any]) -> list[Item]:
+        """The assistant's message. Empty text, which the API gives but does not take, is left out."""
+        content = [_again(block) for block in tables(message.get("content"))]
+        kept = [block for block in content if block.get("type") != "text" or block.get("text")]
+        return [{"role": "assistant", "content": kept}] if kept else []
+
+    def uses(self, message: Mapping[str, Any]) -> list[ToolUse]:
+        """Its `tool_use` blocks. Those of the API's own tools are not among them: it answers them itself."""
+        return [_use(block) for block in tables(message.get("content")) if block.get("type") == "tool_use"]
+
+    def text(self, message: Mapping[str, Any]) -> str:
+        """Its text, or why it refused."""
+        blocks = tables(message.get("content"))
+        said = "".join(str(block.get("text", "")) for block in blocks if block.get("type") == "text")
+        details = table(message.get("stop_details")) or {}
+        return said or str(details.get("explanation") or "")
+
+    def stop(self, message: Mapping[str, Any]) -> Stop:
+        """What its `stop_reason` says."""
+        return _STOPS.get(str(message.get("stop_reason")), "other")
+
+    def usage(self, message: Mapping[str, Any]) -> Usage:
+        """Its tokens. What was written to a cache was read as well."""
+        said = counts(message.get("usage"))
+        cached = tokens(said, "cache_read_input_tokens")
+        written = tokens(said, "cache_creation_input_tokens")
+        return Usage(tokens(said, "input_tokens") + cached + written, tokens(said, "output_tokens"), cached)
+
+    def error(self, body: Mapping[str, Any]) -> Failed | None:
+        """The error of a body `{"type": "error", ...}`."""
+        error = table(body.get("error"))
+        if body.get("type") != "error" or error is None:
+            return None
+        return Failed(str(error.get("type", "error")), str(error.get("message", "")))
+
+    def reader(self) -> AnthropicReader:
+        """A reader for one streamed answer."""
+        return AnthropicReader()
+
+
+MESSAGES: Final = Messages()
+
+
+# Tools ------------------------------------------------------------------------------------------------------
 
 
 def definitions(tools: Iterable[Shown]) -> tuple[list[Block], list[LeftOut]]:
-    """Definitions for a request, in the order given, and the tools for which there can be none.
+    """Definitions for a request, in the order given, and the tools for which there can be none."""
+    found = MESSAGES.definitions(tools)
+    return found.blocks, found.left_out
 
-    One bad schema fails a whole request, so what the API would refuse is left out here with the reason.
-    A combinator at the root of a schema, which it refuses too, is folded into the root.
-    """
-    shown: list[Block] = []
-    left_out: list[LeftOut] = []
-    for item in tools:
-        schema, note = _flat(item.tool.input_schema)
-        why = _refused(item.name, schema)
-        if why is not None:
-            left_out.append(LeftOut(item.name, why))
-            continue
-        said = item.tool.description
-        description = "\n\n".join(part for part in ("" if said is UNSET else said, note) if part)
-        shown.append({"name": item.name, "description": description, "input_schema": schema})
-    return shown, left_out
+
+def _refused(schema: Mapping[str, Any]) -> str | None:
+    for name in properties(schema):
+        if PROPERTY.fullmatch(name) is None:
+            return f"inputSchema: property {name!r}: expected 1 to 64 characters of A-Z a-z 0-9 _ . -"
+    return None
+
+
+def _definition(found: Definitions, item: Prepared, *, strict: bool) -> Block:
+    block: Block = {"name": item.name, "description": item.description, "input_schema": item.schema}
+    if strict:
+        try:
+            block["input_schema"], lost = strictness.anthropic(item.schema)
+            report(found, item.shown, lost)
+            block["strict"] = True
+        except UnfitError as exc:
+            found.dropped.append(Dropped(item.shown.name, "", "strict", str(exc)))
+    if item.shown.deferred:
+        block["defer_loading"] = True
+    return block
+
+
+# Calls ------------------------------------------------------------------------------------------------------
 
 
 def tool_use(block: Mapping[str, Any]) -> ToolUse:
@@ -71,12 +216,35 @@ def tool_use(block: Mapping[str, Any]) -> ToolUse:
     return ToolUse(block["id"], block["name"], block["input"])
 
 
+def _use(block: Mapping[str, Any]) -> ToolUse:
+    given = block.get("input")
+    id_, name = str(block.get("id", "")), str(block.get("name", ""))
+    if isinstance(given, str):  # what a stream had when it ended, see AnthropicReader
+        return ToolUse(id_, name, {}, raw=given, fault="the arguments are no whole JSON object")
+    if (arguments := table(given)) is None:
+        return ToolUse(id_, name, {}, fault=f"input: expected an object; received {_kind(block, 'input')}")
+    return ToolUse(id_, name, arguments)
+
+
+def _again(block: Mapping[str, Any]) -> Block:
+    """A block of an answer as the API takes it back."""
+    if block.get("type") == "tool_use" and not isinstance(block.get("input"), Mapping):
+        return {**block, "input": {}}
+    return dict(block)
+
+
+def _kind(block: Mapping[str, Any], member: str) -> str:
+    return type(block[member]).__name__ if member in block else "nothing"
+
+
+# Results ----------------------------------------------------------------------------------------------------
+
+
 def tool_result(id_: str, result: ToolResult) -> Block:
     """The `tool_result` block for the call with that id."""
-    content = [converted for block in result.content for converted in _blocks(block)]
+    content = [_shown(piece) for piece in pieces(result)]
     if not content and result.has_structured:
-        text = json.dumps(result.structured, ensure_ascii=False)
-        return _result(id_, text, is_error=result.is_error)
+        return _result(id_, structured(result), is_error=result.is_error)
     return _result(id_, content, is_error=result.is_error)
 
 
@@ -85,131 +253,35 @@ def failure(id_: str, text: str) -> Block:
     return _result(id_, text, is_error=True)
 
 
+def references(use: ToolUse, names: Iterable[str]) -> Block:
+    """The answer of a search of one's own: the API writes out the deferred tools of these names."""
+    found: list[Block] = [{"type": "tool_reference", "tool_name": name} for name in names]
+    return _result(use.id, found or "No tool was found.", is_error=False)
+
+
 def _result(id_: str, content: str | list[Block], *, is_error: bool) -> Block:
     block: Block = {"type": "tool_result", "tool_use_id": id_, "content": content}
     if is_error:
         block["is_error"] = True
-        block["content"] = content or _FAILED  # an error must not be empty
+        block["content"] = content or FAILED  # an error must not be empty
     return block
 
 
-# Content ------------------------------------------------------------------------------------------
+def _shown(piece: Piece) -> Block:
+    match piece:
+        case Text(text=text, uri=""):
+            return {"type": "text", "text": text}
+        case Text(text=text, uri=uri):
+            source = {"type": "text", "media_type": "text/plain", "data": text}
+            return {"type": "document", "source": source, "title": uri}
+        case Media(mime=mime, data=data) if mime in IMAGES:
+            return {"type": "image", "source": {"type": "base64", "media_type": mime, "data": data}}
+        case Media(mime="application/pdf", data=data, uri=uri):
+            source = {"type": "base64", "media_type": "application/pdf", "data": data}
+            return {"type": "document", "source": source, "title": uri} if uri else _plain(piece)
+        case Media():
+            return _plain(piece)
 
 
-def _blocks(block: ContentBlock | OtherContent) -> list[Block]:
-    """What the API takes for one block; nothing for blank text, which it refuses."""
-    match block:
-        case TextContent(text=text):
-            return _text(text)
-        case ImageContent(data=data, mime_type=mime):
-            return [_image(data, mime)]
-        case AudioContent(data=data, mime_type=mime):
-            return _text(f"[audio, {mime}, {_size(data)}: cannot be shown to the model]")
-        case ResourceLink():
-            return _text(_link(block))
-        case EmbeddedResource(resource=resource):
-            return _resource(resource)
-        case OtherContent(type=kind):
-            return _text(f"[content of type {kind!r}: cannot be shown to the model]")
-
-
-def _text(text: str) -> list[Block]:
-    return [{"type": "text", "text": text}] if text.strip() else []
-
-
-def _image(data: str, mime: str) -> Block:
-    if mime not in IMAGES:
-        return {"type": "text", "text": f"[image, {mime}, {_size(data)}: cannot be shown to the model]"}
-    return {"type": "image", "source": {"type": "base64", "media_type": mime, "data": data}}
-
-
-def _link(link: ResourceLink) -> str:
-    title = link.name if link.title is UNSET else link.title
-    lines = [f"[resource {title}: {link.uri}]"]
-    if link.description is not UNSET:
-        lines.append(link.description)
-    return "\n".join(lines)
-
-
-def _resource(resource: ResourceContents) -> list[Block]:
-    mime = "" if resource.mime_type is UNSET else resource.mime_type.partition(";")[0].strip().lower()
-    if resource.text is not UNSET:
-        if not resource.text.strip():
-            return []
-        source = {"type": "text", "media_type": "text/plain", "data": resource.text}
-        return [{"type": "document", "source": source, "title": resource.uri}]
-    data = "" if resource.blob is UNSET else resource.blob
-    if mime == "application/pdf":
-        source = {"type": "base64", "media_type": mime, "data": data}
-        return [{"type": "document", "source": source, "title": resource.uri}]
-    if mime in IMAGES:
-        return [_image(data, mime)]
-    return _text(
-        f"[resource {resource.uri}, {mime or 'of unknown type'}, {_size(data)}: cannot be shown to the model]"
-    )
-
-
-def _size(base64: str) -> str:
-    return f"{len(base64) * 3 // 4:,} bytes"
-
-
-# Schemas ------------------------------------------------------------------------------------------
-
-
-def _refused(name: str, schema: Mapping[str, Any]) -> str | None:
-    """Why the API would refuse the tool."""
-    if NAME.fullmatch(name) is None:
-        return f"name {name!r}: expected 1 to 64 characters of A-Z a-z 0-9 _ -"
-    if schema.get("type") != "object":
-        return f"inputSchema: expected type 'object' at the root; received {schema.get('type')!r}"
-    properties = schema.get("properties", {})
-    if not isinstance(properties, Mapping):
-        return "inputSchema: `properties`: expected an object"
-    for property_ in cast("Mapping[str, Any]", properties):
-        if PROPERTY.fullmatch(property_) is None:
-            return f"inputSchema: property {property_!r}: expected 1 to 64 characters of A-Z a-z 0-9 _ . -"
-    return None
-
-
-def _flat(schema: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """The schema without combinators at its root, and words for what its root can no longer say.
-
-    `allOf` keeps what it requires. Alternatives only lend their properties: the server still checks them.
-    """
-    flat = dict(schema)
-    notes: list[str] = []
-    for combinator in _COMBINATORS:
-        branches = flat.pop(combinator, None)
-        if not isinstance(branches, list):
-            continue
-        parts = [
-            cast("Mapping[str, Any]", branch)
-            for branch in cast("list[object]", branches)
-            if isinstance(branch, Mapping)
-        ]
-        properties = {name: value for part in reversed(parts) for name, value in _object(part).items()}
-        properties.update(_object(flat))
-        if properties:
-            flat["properties"] = properties
-        needed = [_required(part) for part in parts]
-        if combinator == "allOf":
-            flat["required"] = list(dict.fromkeys(chain(_required(flat), *needed)))
-        elif any(needed):
-            ways = "; or ".join(", ".join(names) if names else "nothing more" for names in needed)
-            how = "Exactly one" if combinator == "oneOf" else "At least one"
-            notes.append(f"{how} of these sets of arguments is required: {ways}.")
-    return flat, "\n".join(notes)
-
-
-def _object(schema: Mapping[str, Any]) -> dict[str, Any]:
-    found = schema.get("properties")
-    return dict(cast("Mapping[str, Any]", found)) if isinstance(found, Mapping) else {}
-
-
-def _required(schema: Mapping[str, Any]) -> list[str]:
-    found = schema.get("required")
-    return [str(name) for name in cast("list[object]", found)] if isinstance(found, list) else []
-
-
-def _kind(block: Mapping[str, Any], member: str) -> str:
-    return type(block[member]).__name__ if member in block else "nothing"
+def _plain(piece: Media) -> Block:
+    return {"type": "text", "text": piece.unseen}

@@ -6,10 +6,11 @@ Knows no API and no server. Items of a history are always the API's own, so that
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, TypeAlias
 
 from dragoman.client import ToolResult
+from dragoman.host.models.schemas import without_nulls
 from dragoman.model import Tool
 
 Block: TypeAlias = dict[str, Any]
@@ -73,7 +74,8 @@ class Definitions:
     """Tools as an API takes them.
 
     `names` has the name on the wire for each tool whose name the API does not take, and leads back to the
-    one it was shown under. `deferred` are those that are not in `blocks` because the API cannot search:
+    one it was shown under. `nulled` are the schemas of tools whose optional properties take null on the
+    wire, by that name. `deferred` are those that are not in `blocks` because the API cannot search:
     whoever searches for it shows them again when they are found.
     """
 
@@ -81,11 +83,21 @@ class Definitions:
     left_out: list[LeftOut] = field(default_factory=list[LeftOut])
     dropped: list[Dropped] = field(default_factory=list[Dropped])
     names: dict[str, str] = field(default_factory=dict[str, str])
+    nulled: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     deferred: list[str] = field(default_factory=list[str])
 
     def shown(self, name: str) -> str:
         """The name that a tool was shown under, for the one that the model used."""
         return self.names.get(name, name)
+
+    def meant(self, use: ToolUse) -> ToolUse:
+        """The call as the tool itself knows it: by the name it was shown under, with its own arguments.
+
+        The answer is made for the call as the model wrote it, not for this one.
+        """
+        schema = self.nulled.get(use.name)
+        arguments = use.arguments if schema is None else without_nulls(use.arguments, schema, schema)
+        return replace(use, name=self.shown(use.name), arguments=arguments)
 
 
 @dataclass(frozen=True, slots=True)
