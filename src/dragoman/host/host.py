@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from inspect import isawaitable
@@ -154,11 +154,14 @@ class Host:
         """
         return (await self.answer(block)).block
 
-    async def answer(self, use: ToolUse | Mapping[str, Any]) -> Outcome:
+    async def answer(
+        self, use: ToolUse | Mapping[str, Any], *, sending: Callable[[], None] | None = None
+    ) -> Outcome:
         """Answer a call of a model, with all that is known of how it came out.
 
         `use` is a call as every API comes to it, or a `tool_use` block of Anthropic's Messages API. Nothing
-        is raised but UsageError for a mapping that is no such block.
+        is raised but UsageError for a mapping that is no such block. `sending` is called once everything
+        has agreed and the call is about to go out.
         """
         use = use if isinstance(use, ToolUse) else anthropic.tool_use(use)
         entry = None if self._options.trace is None else self._options.trace.begin()
@@ -168,7 +171,7 @@ class Host:
             decision = await self._asked(judged, decision)
         if entry is not None:
             entry.tool_use(_block(use), name=judged.name, faults=judged.faults, decision=decision)
-        outcome = await self._sent(judged, decision, entry=entry)
+        outcome = await self._sent(judged, decision, entry=entry, sending=sending)
         if entry is not None:
             entry.result(outcome.block, by=outcome.by)
         return outcome
@@ -241,13 +244,22 @@ class Host:
         why = f"{decision.why}; the answer was {'yes' if yes else 'no'}"
         return replace(decision, effect="allow" if yes else "deny", why=why, answer=yes)
 
-    async def _sent(self, judged: Judged, decision: Decision | None, *, entry: Entry | None) -> Outcome:
+    async def _sent(
+        self,
+        judged: Judged,
+        decision: Decision | None,
+        *,
+        entry: Entry | None,
+        sending: Callable[[], None] | None,
+    ) -> Outcome:
         use, name = judged.use, judged.name
         if judged.by is not None or name is None:
             return Outcome(use, judged.by or "host", judged.text, name, judged.faults, decision)
         if decision is None or decision.effect != "allow":
             why = "" if decision is None else f": {decision.why}"
             return Outcome(use, "permission", f"Not permitted{why}", name, decision=decision)
+        if sending is not None:
+            sending()
         try:
             result = await self.sessions[name.server].call(name.tool, use.arguments, entry=entry)
         except RemoteError as exc:
