@@ -35,7 +35,7 @@ HARD = frozenset({"msgspec"})
 OPTIONAL = frozenset(
     """
     uvicorn httptools jsonschema_rs pydantic pydantic_core annotated_types rich platformdirs uvloop
-    cryptography joserfc tomlkit watchfiles redis opentelemetry keyring
+    cryptography joserfc jsonpath_rfc9535 tomlkit watchfiles redis opentelemetry keyring
     """.split()
 )
 

@@ -1,0 +1,102 @@
+"""The files of one trace: the current one, those before it, its head and its long values.
+
+Names and the record of the head; what is in the lines is read elsewhere.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Final, Self
+
+import msgspec
+
+from dragoman.host.trace.seal import GENESIS
+
+HEAD: Final = ".head"
+SPILL: Final = ".spill"
+_ROOM: Final = 512  # the head always takes this much, so that one write replaces it
+_NUMBER: Final = re.compile(r"\.([0-9]{6,9})\Z")
+_DIGEST: Final = re.compile(r"[0-9a-f]{64}\Z")
+
+
+class Head(msgspec.Struct):
+    """What is known of the end of a trace, and of its beginning.
+
+    `seq` and `hash` are those of the last line, `size` is the length of the current file with it, `file` how
+    many files came before, `born` when the current one was begun. `first_seq` and `first_prev` say where the
+    oldest file that was kept begins.
+    """
+
+    seq: int = 0
+    hash: str = GENESIS
+    size: int = 0
+    file: int = 0
+    born: str = ""
+    first_seq: int = 1
+    first_prev: str = GENESIS
+
+    @classmethod
+    def read(cls, file: int) -> Self | None:
+        """The head in an open file; None where there is none that can be read."""
+        try:
+            return msgspec.json.decode(os.pread(file, _ROOM, 0), type=cls)
+        except msgspec.DecodeError:
+            return None
+
+    @classmethod
+    def of(cls, path: Path) -> Self | None:
+        """The head beside a trace's file; None where there is none that can be read."""
+        try:
+            return msgspec.json.decode(path.with_name(path.name + HEAD).read_bytes()[:_ROOM], type=cls)
+        except (OSError, msgspec.DecodeError):
+            return None
+
+    def write(self, file: int) -> None:
+        """Replace the head in an open file."""
+        os.pwrite(file, msgspec.json.encode(self).ljust(_ROOM - 1) + b"\n", 0)
+
+
+def rotated(path: Path, number: int) -> Path:
+    """The file that was the current one as the `number`th, counted from 1."""
+    return path.with_name(f"{path.name}.{number:06d}")
+
+
+def number_of(path: Path) -> int | None:
+    """Which file of its trace this is, None for the current one."""
+    found = _NUMBER.search(path.name)
+    return int(found[1]) if found else None
+
+
+def spill_of(path: Path) -> Path:
+    """The folder of the long values of one of the files."""
+    return path.with_name(path.name + SPILL)
+
+
+def files(path: Path) -> list[Path]:
+    """The files of a trace, the oldest first. A file from before is looked at alone."""
+    if number_of(path) is not None:
+        return [path]
+    older = [
+        (number, other)
+        for other in path.parent.glob(f"{_escaped(path.name)}.*")
+        if (number := number_of(other))
+    ]
+    found = [other for _, other in sorted(older) if other.is_file()]
+    return [*found, path] if path.exists() or not found else found
+
+
+def _escaped(name: str) -> str:
+    return re.sub(r"([*?\[])", r"[\1]", name)
+
+
+def spilled(path: Path, digest: str) -> Path | None:
+    """The file of a long value: that of its own file, or where a crash left it."""
+    if not _DIGEST.match(digest):
+        return None
+    root = path.with_name(_NUMBER.sub("", path.name))
+    for folder in (spill_of(path), *(spill_of(other) for other in files(root))):
+        if (folder / digest).is_file():
+            return folder / digest
+    return None

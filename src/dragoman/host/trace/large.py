@@ -1,0 +1,110 @@
+"""Values that are too long for a line: shortened in it, and kept beside it by their hash.
+
+Pure: what is kept is handed back. The line says of each where it stood, in `large`, a member that no value of
+a server's can take the place of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any, Final
+
+import msgspec
+
+from dragoman.schema.shapes import is_array, is_object
+
+SHOWN: Final = 256
+"""Characters of a long value that stay in the line."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How large things get, in bytes.
+
+    A text longer than `value`, and what makes a line longer than `line`, goes to a file beside. A file of
+    `size` bytes, or one that was begun `age` seconds ago, is followed by a new one; `keep` of those before
+    it stay, None for all.
+    """
+
+    value: int = 64 << 10
+    line: int = 1 << 20
+    size: int | None = 64 << 20
+    age: float | None = None
+    keep: int | None = None
+
+
+@dataclass(slots=True)
+class Large:
+    """What was taken out of one line: `kept` by hash, if there is where to keep it, and the places of all."""
+
+    keeps: bool
+    limits: Limits
+    kept: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    places: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+
+    def take(self, data: bytes, *, at: Iterable[str | int], form: str) -> str:
+        """Take a value out; what the line shows instead."""
+        digest = sha256(data).hexdigest()
+        if self.keeps:
+            self.kept[digest] = data
+        self.places.append(
+            {"at": list(at), "bytes": len(data), "sha256": digest, "form": form, "kept": self.keeps}
+        )
+        return data[: SHOWN * 4].decode("utf-8", "replace")[:SHOWN] + "…"
+
+
+def shorten(members: dict[str, Any], large: Large) -> bytes:
+    """A line's members, encoded, with what is too long for it taken out."""
+    body = encode(members)
+    if len(body) <= min(large.limits.value, large.limits.line):
+        return body
+    table: dict[str, Any] = _texts(members, large, at=())
+    body = encode(_with(table, large))
+    # Many small values: whole members go, the largest first.
+    for name in sorted(table, key=lambda name: len(encode(table[name])), reverse=True):
+        if len(body) <= large.limits.line:
+            break
+        large.places = [place for place in large.places if place["at"][0] != name]
+        table[name] = large.take(encode(members[name]), at=(name,), form="json")
+        body = encode(_with(table, large))
+    return body
+
+
+def _with(table: dict[str, Any], large: Large) -> dict[str, Any]:
+    return {**table, "large": large.places} if large.places else table
+
+
+def _texts(value: Any, large: Large, *, at: tuple[str | int, ...]) -> Any:
+    if isinstance(value, str):
+        if len(value) * 4 <= large.limits.value:  # no need to count
+            return value
+        data = value.encode("utf-8", "backslashreplace")
+        return value if len(data) <= large.limits.value else large.take(data, at=at, form="text")
+    if is_object(value):
+        return {name: _texts(inner, large, at=(*at, name)) for name, inner in value.items()}
+    if is_array(value):
+        return [_texts(inner, large, at=(*at, place)) for place, inner in enumerate(value)]
+    return value
+
+
+def encode(value: Any) -> bytes:
+    """A JSON value, as it stands in a line; what JSON has no form for becomes its text."""
+    try:
+        return _ENCODER.encode(value)
+    except UnicodeEncodeError:  # half of a surrogate pair, which UTF-8 has no form for
+        return _ENCODER.encode(_whole_text(value))
+
+
+def _whole_text(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if is_object(value):
+        return {_whole_text(name): _whole_text(inner) for name, inner in value.items()}
+    if is_array(value):
+        return [_whole_text(inner) for inner in value]
+    return value
+
+
+_ENCODER: Final = msgspec.json.Encoder(enc_hook=str)

@@ -1,0 +1,194 @@
+"""What is taken out of a trace's lines before they are hashed and written.
+
+By the names of members, by JSONPath, by the look of values, as header lines, and by value. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, TypeAlias, cast
+
+from dragoman.errors import UsageError
+from dragoman.host.trace.paths import query
+from dragoman.protocol.secrets import FORMS, NAMES, plain
+from dragoman.schema.shapes import is_array, is_object
+
+Redact: TypeAlias = Callable[[str, Any], Any]
+"""Given a member's name and value, what to write in place of the value."""
+
+HIDDEN: Final = "[redacted]"
+Forms: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
+
+DEEP: Final = "[nested too deeply to be kept]"
+
+_SECRET: Final = re.compile(
+    r"pass(word|wd|phrase)?$|secret|token$|api[-_]?key|private[-_]?key|authorization|credential|cookie",
+    re.IGNORECASE,
+)
+# Members of the protocol that only sound like it.
+_OPEN: Final = frozenset({"progressToken"})
+_DEEPEST: Final = 100
+_RECALLED: Final = 8  # characters from which on a secret is looked for elsewhere too
+_REMEMBERED: Final = 256  # secrets at most: each is looked for in every text
+
+# Lines of texts in which the name says it, as HTTP headers and environments are printed.
+_LINES: Final[Forms] = (
+    (
+        (
+            r"(?im)^[ \t]*(?:(?:proxy-)?authorization|(?:set-)?cookie|x-api-key|x-auth-token)[ \t]*:[ \t]*"
+            r"(?P<secret>\S.*)$"
+        ),
+        ("authorization", "cookie", "x-api-key", "x-auth-token"),
+    ),
+    (
+        (
+            r"(?i)\b[A-Z0-9_]*(?:passw(?:or)?d|secret|token|api_?key|private_key|access_key)[ \t]*=[ \t]*"
+            rf"(?P<secret>(?!{re.escape(HIDDEN)})[^\s&\"'#;,]{{4,}})"
+        ),
+        ("password", "passwd", "secret", "token", "key"),
+    ),
+)
+
+
+def redact(name: str, value: Any) -> Any:
+    """The value, or `[redacted]` where the member's name says that it is a secret."""
+    return HIDDEN if _is_secret(name) and not isinstance(value, bool | None) else value
+
+
+def _is_secret(name: str) -> bool:
+    return name not in _OPEN and (_SECRET.search(name) is not None or plain(name) in NAMES)
+
+
+def cover(value: Any, hook: Redact) -> Any:
+    """A copy of a JSON value with `hook` applied to every member of every object in it."""
+    return _cover(value, hook, depth=0)
+
+
+def _cover(value: Any, hook: Redact, *, depth: int) -> Any:
+    if depth > _DEEPEST:
+        return DEEP
+    if isinstance(value, Mapping):
+        table = cast("Mapping[str, Any]", value)
+        return {name: _cover(hook(name, member), hook, depth=depth + 1) for name, member in table.items()}
+    if isinstance(value, list | tuple):
+        return [_cover(item, hook, depth=depth + 1) for item in cast("list[Any]", value)]
+    return value
+
+
+class Redaction:
+    """Rules by which lines are redacted: the common ones, and yours.
+
+    `names` are further members whose values are secrets, `paths` JSONPath queries (RFC 9535) over a line,
+    such as `$.block.input.card` or `$..iban`; `patterns` regular expressions (the group `secret`, or the
+    whole match), `values` texts to take out wherever they are, `headers` further names of headers. What was
+    found under a name or by a path is taken out of other texts too, as far as the last 256 of them go.
+
+    Raises:
+        UsageError: a path or a pattern is none, or paths are given and jsonpath-rfc9535 is not installed.
+    """
+
+    def __init__(
+        self,
+        names: Iterable[str] = (),
+        *,
+        paths: Iterable[str] = (),
+        patterns: Iterable[str] = (),
+        values: Iterable[str] = (),
+        headers: Iterable[str] = (),
+    ) -> None:
+        named = tuple(headers)
+        self._names = frozenset(plain(name) for name in (*names, *named))
+        self._queries = [query(path) for path in paths]
+        try:
+            own = [(re.compile(pattern), ("",)) for pattern in patterns]
+        except re.error as exc:
+            raise UsageError(f"pattern {exc.pattern!r}: {exc.msg}") from None
+        self._forms: list[tuple[re.Pattern[str], tuple[str, ...]]] = [
+            (re.compile(pattern), marks) for pattern, marks in (*FORMS, *_LINES)
+        ]
+        self._forms += own
+        self._forms += [
+            (re.compile(rf"(?im)^[ \t]*{re.escape(name)}[ \t]*:[ \t]*(?P<secret>\S.*)$"), (name.lower(),))
+            for name in named
+        ]
+        self._values = {value: None for value in values if value}
+        self._seen: dict[str, None] = {}  # in the order in which they were found
+
+    def __call__(self, line: Mapping[str, Any]) -> dict[str, Any]:
+        """A copy of a line with `[redacted]` in place of its secrets."""
+        kept: dict[str, Any] = cover(line, self._member)
+        for wanted in self._queries:
+            for place in wanted.places(kept):
+                self._hide(kept, place)
+        return {name: self._clean(value) for name, value in kept.items()}
+
+    def _member(self, name: str, value: Any) -> Any:
+        if not (_is_secret(name) or (name not in _OPEN and plain(name) in self._names)):
+            return self._pairs(value) if isinstance(value, list | tuple) else value
+        if value is None or isinstance(value, bool):
+            return value
+        self._learn(value)
+        return HIDDEN
+
+    def _pairs(self, value: Any) -> Any:
+        """Headers as lists of pairs, or of objects with a name and a value."""
+        return [self._pair(item) for item in cast("list[Any]", value)]
+
+    def _pair(self, item: Any) -> Any:
+        if is_array(item) and len(item) == 2 and isinstance(item[0], str):
+            return [item[0], self._member(item[0], item[1])]
+        if is_object(item) and isinstance(item.get("name"), str) and isinstance(item.get("value"), str):
+            return {**item, "value": self._member(item["name"], item["value"])}
+        return item
+
+    def _learn(self, value: Any) -> None:
+        """Remember a secret, to know it again in another text."""
+        if not isinstance(value, str) or len(value) < _RECALLED or value == HIDDEN:
+            return
+        self._seen.pop(value, None)
+        self._seen[value] = None
+        if len(self._seen) > _REMEMBERED:
+            del self._seen[next(iter(self._seen))]
+
+    def _hide(self, line: dict[str, Any], place: tuple[str | int, ...]) -> None:
+        if not place:
+            line.clear()
+            line["line"] = HIDDEN
+            return
+        holder = cast("dict[str | int, Any]", line)  # or a list, which is asked in the same way
+        for part in place[:-1]:
+            if not isinstance(holder[part], dict | list):
+                return  # an earlier rule has hidden what is around it
+            holder = holder[part]
+        self._learn(holder[place[-1]])
+        holder[place[-1]] = HIDDEN
+
+    def _clean(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.text(value)
+        if is_array(value):
+            return [self._clean(inner) for inner in value]
+        if is_object(value):
+            return {self.text(name): self._clean(inner) for name, inner in value.items()}
+        return value
+
+    def text(self, text: str) -> str:
+        """A text with its secrets replaced."""
+        for known in (self._values, self._seen):
+            for value in known:
+                if value in text:
+                    text = text.replace(value, HIDDEN)
+        low = text.lower()
+        for pattern, marks in self._forms:
+            if any(mark in low for mark in marks):
+                text = pattern.sub(_replaced, text)
+        return text
+
+
+def _replaced(match: re.Match[str]) -> str:
+    if "secret" not in match.re.groupindex:
+        return HIDDEN
+    start, end = (place - match.start() for place in match.span("secret"))
+    whole: str = match[0]
+    return f"{whole[:start]}{HIDDEN}{whole[end:]}"
