@@ -34,7 +34,7 @@ LAYERS = (
 HARD = frozenset({"msgspec"})
 OPTIONAL = frozenset(
     """
-    uvicorn httptools jsonschema_rs pydantic pydantic_core annotated_types rich platformdirs uvloop
+    uvicorn httptools jsonschema_rs pydantic pydantic_core annotated_types platformdirs uvloop
     cryptography joserfc jsonpath_rfc9535 tomlkit watchfiles redis opentelemetry keyring
     """.split()
 )
