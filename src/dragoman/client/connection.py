@@ -18,6 +18,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from dragoman.client.frames import encode_call
 from dragoman.client.inputs import PING, Inputs
+from dragoman.client.loop import check_loop, loop_over
 from dragoman.client.options import ClientOptions, ProgressHandler
 from dragoman.client.recovery import Course, Patience, Recovery, is_safe
 from dragoman.client.target import Target
@@ -122,6 +123,7 @@ class Connection:
     def _check_open(self) -> None:
         if self._closing is not None:
             raise ClosedError("the connection is closed", server=self.target.name, stage="call")
+        check_loop(self._loop, server=self.target.name)
 
     def agreed(self, revision: Revision) -> None:
         """Speak `revision` from now on."""
@@ -153,6 +155,8 @@ class Connection:
 
     async def close(self) -> None:
         """End everything; safe from any task, at any time, any number of times."""
+        if loop_over(self._loop, server=self.target.name):
+            return
         if self._closing is None:
             self._closing = self._loop.create_task(self._close())
         # A closer that is cancelled leaves; the closing goes on for the others.

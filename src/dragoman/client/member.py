@@ -17,6 +17,7 @@ from msgspec import UNSET
 
 from dragoman.client.changes import Change
 from dragoman.client.client import Client
+from dragoman.client.loop import loop_over
 from dragoman.client.options import ClientKeywords
 from dragoman.client.servers import Unusable
 from dragoman.client.target import TargetLike
@@ -107,10 +108,11 @@ class Member:
 
     async def close(self) -> None:
         """End the connection, and the process if there is one, for good. Any number of times."""
-        running, self._running = self._running, None
-        if running is not None:
+        running = self._running
+        if running is not None and not loop_over(running.get_loop(), server=self.name):
             running.cancel()
             await asyncio.wait([running])
+        self._running = None
         await self._unheard()
         client, self.client = self.client, None
         if client is not None:
@@ -261,7 +263,7 @@ class Member:
 
     async def _unheard(self) -> None:
         hearing, self._hearing = self._hearing, None
-        if hearing is not None:
+        if hearing is not None and not loop_over(hearing.get_loop(), server=self.name):
             hearing.cancel()
             await asyncio.wait([hearing])
         self.heard.clear()
