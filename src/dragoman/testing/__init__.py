@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dragoman.schema.difference import Difference, differences
     from dragoman.testing.cassette import Cassette, Frame, Recorder
     from dragoman.testing.comparison import Compared, compare
-    from dragoman.testing.difference import Difference, differences
     from dragoman.testing.mocks import mock
     from dragoman.testing.player import Player
     from dragoman.testing.redaction import Redaction
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from dragoman.testing.snapshot import check_snapshot
 
 _HOMES = {
-    "Cassette": "cassette",
-    "Compared": "comparison",
-    "Difference": "difference",
-    "Frame": "cassette",
-    "Player": "player",
-    "Recorder": "cassette",
-    "Redaction": "redaction",
-    "ScriptedServer": "scripted",
-    "check_snapshot": "snapshot",
-    "compare": "comparison",
-    "differences": "difference",
-    "mock": "mocks",
-    "sample": "samples",
+    "Cassette": ".cassette",
+    "Compared": ".comparison",
+    "Difference": "dragoman.schema.difference",
+    "Frame": ".cassette",
+    "Player": ".player",
+    "Recorder": ".cassette",
+    "Redaction": ".redaction",
+    "ScriptedServer": ".scripted",
+    "check_snapshot": ".snapshot",
+    "compare": ".comparison",
+    "differences": "dragoman.schema.difference",
+    "mock": ".mocks",
+    "sample": ".samples",
 }
 
 __all__ = [
@@ -58,6 +58,6 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'dragoman.testing' has no attribute {name!r}")
     from importlib import import_module
 
-    value = getattr(import_module(f"dragoman.testing.{home}"), name)
+    value = getattr(import_module(home, __name__), name)
     globals()[name] = value
     return value

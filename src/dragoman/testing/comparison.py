@@ -17,9 +17,9 @@ from dragoman.client.target import TargetLike
 from dragoman.errors import RemoteError
 from dragoman.model import CreateMessageResult, ElicitParams, ElicitResult, ListRootsResult, Root
 from dragoman.protocol.negotiation import DISCOVER, INITIALIZE
+from dragoman.schema.difference import Difference, differences
 from dragoman.schema.shapes import is_object
 from dragoman.testing.cassette import Cassette, Exchange
-from dragoman.testing.difference import Difference, differences
 from dragoman.testing.redaction import Redaction
 
 # Made by the connection itself, or without an end.

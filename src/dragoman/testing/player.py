@@ -20,9 +20,9 @@ from dragoman.protocol.link import Link, Session
 from dragoman.protocol.negotiation import DISCOVER, INITIALIZE
 from dragoman.revisions import BY_VERSION
 from dragoman.revisions.base import Caller, Method
+from dragoman.schema.difference import differences
 from dragoman.schema.shapes import is_object
 from dragoman.testing.cassette import Cassette, Exchange, raw, without_meta
-from dragoman.testing.difference import differences
 from dragoman.testing.redaction import Redaction
 
 LISTEN: Final = "subscriptions/listen"

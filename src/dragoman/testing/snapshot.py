@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from dragoman.testing.difference import differences
+from dragoman.schema.difference import differences
 
 
 def check_snapshot(value: Any, path: Path | str, *, update: bool = False) -> None:
