@@ -60,7 +60,7 @@ FAULTS: Final[Sequence[Fault]] = (
     _fault("flood", "both", RESULT),
     _fault("separators", "both", RESULT),
     _fault("stall", "both", RESULT, weight=0.3, whole=True),
-    _fault("dies before", "both", RESULT, weight=0.15, whole=True),
+    _fault("killed", "both", RESULT, weight=0.15, whole=True),
     _fault("dies during", "both", RESULT, weight=0.15, whole=True),
     _fault("dies after", "both", RESULT, weight=0.15, whole=True),
     _fault("hangs", "both", RESULT, weight=0.15, whole=True),

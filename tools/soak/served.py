@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -96,8 +97,14 @@ class Kernel:
         return {"result": {}} if method == "ping" else None
 
 
+def killed() -> None:
+    """End as a process does that the system, or a person, kills."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 def hang() -> None:
-    """Do nothing more, for ever."""
+    """Do nothing more, for ever, and take no hint to end."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     while True:
         time.sleep(3600)
 
@@ -162,8 +169,8 @@ class Stdio:
 
     def _break(self, fault: str, line: bytes) -> None:
         """What the whole server suffers; and what breaks nothing."""
-        if fault == "dies before":
-            os._exit(3)
+        if fault == "killed":
+            killed()
         elif fault == "dies during":
             self._write(line[: len(line) // 2])
             os._exit(4)
@@ -314,9 +321,9 @@ async def _dies_after(asked: Exchange, answer: bytes) -> None:
     raise Broken
 
 
-async def _dies_before(asked: Exchange, answer: bytes) -> None:
+async def _killed(asked: Exchange, answer: bytes) -> None:
     del asked, answer
-    os._exit(3)
+    killed()
 
 
 async def _hangs(asked: Exchange, answer: bytes) -> None:
@@ -407,7 +414,7 @@ async def _error_500(asked: Exchange, answer: bytes) -> None:
 
 # Those that return have spoiled nothing but time; the others raise or end the process.
 _BREAKS: Final[dict[str, Callable[[Exchange, bytes], Awaitable[None]]]] = {
-    "dies before": _dies_before,
+    "killed": _killed,
     "dies during": _dies_during,
     "dies after": _dies_after,
     "hangs": _hangs,
