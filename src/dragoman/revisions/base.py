@@ -70,7 +70,7 @@ class Identify(Protocol):
 class Seal(Protocol):
     """A result as a revision writes it."""
 
-    def __call__(self, result: Result, method: Method, *, extra: Mapping[str, Any]) -> Result:
+    def __call__(self, result: Result, method: Method, *, extra: dict[str, Any]) -> Result:
         """A copy in the revision's shape; `extra` is what the server adds to `_meta` where there is one."""
         ...
 

@@ -62,7 +62,7 @@ def identify(session: Caller | None, method: Method, *, meta: RequestMeta) -> Ca
 def sealer(steps: Mapping[type[Result], Step]) -> Seal:
     """A `Revision.seal`: takes out what no handshake revision has, then applies `steps` by result type."""
 
-    def seal(result: Result, method: Method, *, extra: Mapping[str, Any]) -> Result:
+    def seal(result: Result, method: Method, *, extra: dict[str, Any]) -> Result:
         del extra  # these revisions name the server in the handshake
         if result.result_type is not UNSET:
             result = replace(result, result_type=UNSET)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from msgspec import UNSET
@@ -53,9 +52,9 @@ def _lacking(key: str) -> Refusal:
     )
 
 
-def seal(result: Result, method: Method, *, extra: Mapping[str, Any]) -> Result:
+def seal(result: Result, method: Method, *, extra: dict[str, Any]) -> Result:
     """A copy with `resultType` and the server's name in `_meta`: the handler may keep what it returned."""
-    meta = {**extra, **result.meta} if result.meta else dict(extra)
+    meta = {**extra, **result.meta} if result.meta else extra
     asks = type(result) is InputRequiredResult
     kind = result.result_type
     if kind is UNSET:

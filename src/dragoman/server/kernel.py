@@ -7,7 +7,7 @@ revision it is beyond the facts that the revision's record states.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -89,7 +89,7 @@ class Kernel:
         self._folded: Handler | None = None
         self._kept: dict[tuple[str, str, str | None], _Kept] = {}
         info = msgspec.json.encode(identity.info)
-        self._seal_meta: Mapping[str, Any] = {SERVER_INFO_KEY: Raw(info)}
+        self._seal_meta: dict[str, Any] = {SERVER_INFO_KEY: Raw(info)}
         self._routes: dict[str, Handler] = {
             "initialize": self._initialize,
             "server/discover": self._discover,

@@ -25,24 +25,29 @@ from dragoman.server.media import Audio, File, Image
 
 _BLOCKS = frozenset({TextContent, ImageContent, AudioContent, ResourceLink, EmbeddedResource})
 MEDIA = (Image, Audio, File)
+_encode = msgspec.json.Encoder().encode
 
 
 class Results(msgspec.Struct, frozen=True, eq=False):
     """How one tool's values become results.
 
     `schema` is what the list publishes; `check` holds a result against a schema that the author
-    wrote by hand, since such a schema says nothing about the function's types.
+    wrote by hand, since such a schema says nothing about the function's types. `exact` is the type
+    whose values are wrapped as they are: a number, a text or a truth value as declared.
     """
 
     output: Output | None
     schema: dict[str, Any] | None
     check: Validator | None = None
+    exact: type | None = None
 
     @staticmethod
     def of_signature(signature: Signature, written: Mapping[str, Any] | Literal[False] | None) -> Results:
         """By the signature's return annotation, or by the schema the author wrote; False for none."""
         if written is None:
-            return Results(signature.output, signature.output_schema)
+            output = signature.output
+            exact = output.exact if output is not None and output.wraps else None
+            return Results(output, signature.output_schema, exact=exact)
         if written is False:
             return Results(None, None)
         schema = dict(written)
@@ -54,17 +59,13 @@ class Results(msgspec.Struct, frozen=True, eq=False):
         Raises:
             OutputError: it cannot be written as JSON, or is not what the tool's schema promises.
         """
-        output = self.output
-        if (
-            output is not None
-            and output.wraps
-            and type(value) is output.exact
-            and (type(value) is not str or value.isascii() or _unicode(value))
-        ):
-            # A number, a text or a truth value as declared: nothing is to be found out about it.
+        kind = type(value)
+        if kind is self.exact and (kind is not str or value.isascii() or _unicode(value)):
+            # Nothing is to be found out about it.
             return CallToolResult(
                 content=[TextContent(text=_text(value))], structured_content={"result": value}
             )
+        output = self.output
         if isinstance(value, CallToolResult):
             return self._whole(value)
         content = _content(value)
@@ -126,7 +127,7 @@ def _builtins(value: Any) -> Any:
 
 
 def _text(plain: Any) -> str:
-    return plain if type(plain) is str else msgspec.json.encode(plain).decode()
+    return plain if type(plain) is str else _encode(plain).decode()
 
 
 def _content(value: Any) -> list[ContentBlock] | None:
