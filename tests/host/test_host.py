@@ -52,7 +52,7 @@ def use(tool, arguments=None, *, server="orders", id_="toolu_1"):
 
 def orders(**options) -> Host:
     env = {**os.environ, "PYTHON": sys.executable}
-    return Host.from_files(ORDERS, user=False, env=env, **options)
+    return Host.from_files(ORDERS, user=False, trusted=True, env=env, **options)
 
 
 def project(folder: Path, servers, permissions=None, **options) -> Host:
@@ -61,7 +61,7 @@ def project(folder: Path, servers, permissions=None, **options) -> Host:
     if permissions is not None:
         (folder / ".claude").mkdir()
         (folder / ".claude" / "settings.json").write_text(json.dumps({"permissions": permissions}))
-    return Host.from_files(folder, user=False, **options)
+    return Host.from_files(folder, **{"user": False, "trusted": True, "approve": True, **options})
 
 
 COUNT = {"command": sys.executable, "args": ["counting.py"]}
@@ -219,13 +219,13 @@ async def test_servers_that_fail_leave_the_others_alone(tmp_path):
             "absent": "failed",
             "dies": "failed",
             "secret": "skipped",
-            "old": "skipped",
+            "old": "failed",
             "refused": "failed",
         }
         assert "no-such-program-here" in host.sessions["absent"].why
         assert "no licence" in host.sessions["dies"].why
         assert "NO_SUCH_VARIABLE" in host.sessions["secret"].why
-        assert "'sse'" in host.sessions["old"].why
+        assert "127.0.0.1:9" in host.sessions["old"].why
         assert any(problem.server == "untyped" for problem in host.problems)
         block = await host.call(use("add", {"a": 2}, server="counting"))
         assert block["content"] == [{"type": "text", "text": "3"}]
@@ -285,8 +285,8 @@ async def test_rules_that_match_nothing_are_said(tmp_path):
 async def test_a_folder_without_files_is_a_host_without_tools(tmp_path):
     async with Host.from_files(tmp_path, user=False) as host:
         assert await host.tools() == []
-        (problem,) = host.problems
-        assert "no such file" in problem.text
+        assert host.problems == ()
+        assert host.standings == ()
 
 
 async def test_a_persons_own_settings_count_too(tmp_path):
@@ -297,7 +297,7 @@ async def test_a_persons_own_settings_count_too(tmp_path):
     host = project(folder, {"counting": COUNT}, ALLOW)
     assert len(host.rules) == 1
     env = {**os.environ, "CLAUDE_CONFIG_DIR": str(home)}
-    async with Host.from_files(folder, env=env) as host:
+    async with Host.from_files(folder, trusted=True, env=env) as host:
         outcome = await host.answer(use("add", {"a": 1}, server="counting"))
         assert outcome.decision.rule.scope == "user"
         assert outcome.decision.lost[0].text == "mcp__counting"
@@ -313,4 +313,4 @@ async def test_closing_twice_and_without_connecting(tmp_path):
 
 
 def project_again(folder: Path) -> Host:
-    return Host.from_files(folder, user=False)
+    return Host.from_files(folder, user=False, trusted=True)

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.host import Frame, Host, Outcome, Trace
+from dragoman.host import Frame, Host, Outcome, Source, Trace
 from dragoman.version import VERSION
 from tests.spec.oracle import validate_frame
 from tests.transcripts import player
@@ -41,7 +41,9 @@ class Play:
 
     def __init__(self, transport: str, revision: str, env: dict[str, str]) -> None:
         self.transport, self.revision = transport, revision
-        self.file = ".mcp.json" if transport == "stdio" else "http.mcp.json"
+        # Over HTTP the entry of a run's own command line stands in place of the project's.
+        text = (ORDERS / "http.mcp.json").read_text("utf-8")
+        self.more = [] if transport == "stdio" else [Source(text, "http.mcp.json", "cli")]
         self.env = {**os.environ, "PYTHON": sys.executable, **env}
         self.frames: list[Frame] = []
         self.lines: list[bytes] = []
@@ -50,8 +52,9 @@ class Play:
     async def run(self) -> Play:
         async with Host.from_files(
             ORDERS,
-            servers=self.file,
+            more=self.more,
             user=False,
+            trusted=True,
             env=self.env,
             protocol=self.revision,
             trace=Trace(self.lines.append),

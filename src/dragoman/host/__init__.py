@@ -17,28 +17,32 @@ from dragoman.host.config.record import (
     Standing,
 )
 from dragoman.host.dialects import DIALECTS, Dialect
-from dragoman.host.files import Project, read_project
+from dragoman.host.files import HostFiles
 from dragoman.host.host import Host
 from dragoman.host.locations import Machine
 from dragoman.host.models.base import Shown, ToolUse
 from dragoman.host.naming import HostNames
-from dragoman.host.options import Answer, Ask, HostOptions, Lock, Question
+from dragoman.host.options import Answer, Approve, Ask, HostOptions, Lock, Question
 from dragoman.host.outcome import Judged, Outcome
 from dragoman.host.permissions import Call, Decision, decide
 from dragoman.host.reading import installed, read_own, read_setup, this_machine
+from dragoman.host.roster import Reloaded
 from dragoman.host.session import Frame, Session
+from dragoman.host.supervisor import Supervisor
 from dragoman.host.trace import Trace
 from dragoman.protocol.naming import Name, Names
 
 __all__ = [
     "DIALECTS",
     "Answer",
+    "Approve",
     "Ask",
     "Call",
     "Decision",
     "Dialect",
     "Frame",
     "Host",
+    "HostFiles",
     "HostNames",
     "HostOptions",
     "Judged",
@@ -49,8 +53,8 @@ __all__ = [
     "Origin",
     "Outcome",
     "Problem",
-    "Project",
     "Question",
+    "Reloaded",
     "Rule",
     "ServerConfig",
     "Session",
@@ -59,13 +63,13 @@ __all__ = [
     "Situation",
     "Source",
     "Standing",
+    "Supervisor",
     "ToolUse",
     "Trace",
     "decide",
     "expand",
     "installed",
     "read_own",
-    "read_project",
     "read_setup",
     "this_machine",
 ]

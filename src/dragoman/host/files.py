@@ -1,82 +1,186 @@
-"""A project's files on disk: which of them are read, in what order, and what is wrong with them.
+"""All that files say to one host of a project: its own and Dragoman's, and which servers may be started.
 
-What `Host` reads by itself; `reading` has all files of every host. What they mean is for `config`.
+Read at one moment and kept; nothing of what they say is run here. A project's own file starts nothing
+and allows nothing before a person has said yes to the folder or to the server.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from dragoman.host.config.claude import read_rules, read_servers
-from dragoman.host.config.record import Origin, Problem, Rule, Scope, ServerConfig
-
-SERVERS: Final = ".mcp.json"
-_SETTINGS: Final[tuple[tuple[str, Scope], ...]] = (
-    (".claude/settings.local.json", "local"),
-    (".claude/settings.json", "project"),
+from dragoman.host.config import claude, codex
+from dragoman.host.config.record import (
+    Problem,
+    Rule,
+    Scope,
+    ServerConfig,
+    Setup,
+    Situation,
+    Source,
+    Standing,
 )
+from dragoman.host.locations import Machine
+from dragoman.host.reading import read_own, read_setup
+
+PROJECT: Final[tuple[Scope, ...]] = ("project", "local")
+"""The scopes of files that lie in a project's folder."""
+
+# Hosts that write down themselves which folders the person trusts, in files that are the person's.
+_RECORDS: Final = frozenset({claude.HOST, codex.HOST})
+_UNTRUSTED: Final = "a project's file: nobody has trusted the folder or approved the server"
 
 
 @dataclass(frozen=True, slots=True)
-class Project:
-    """What the files of a project say, as written: its servers and the permission rules for their tools."""
+class HostFiles:
+    """What the files say, and how far they count.
 
-    folder: Path
-    servers: tuple[ServerConfig, ...]
-    rules: tuple[Rule, ...]
-    problems: tuple[Problem, ...]
-
-
-def read_project(
-    folder: Path | str, *, servers: str = SERVERS, user: bool = True, env: Mapping[str, str] | None = None
-) -> Project:
-    """Read `.mcp.json` and the settings of a project, and with `user` those of the person.
-
-    `servers` is another file in place of `.mcp.json`, relative to the folder. A file that is missing or
-    broken is a problem, never an exception. Lists of rules merge over all files.
+    `setup` is the host's, `own` Dragoman's. `trusted`: the person's word on the folder, given here or in
+    the host's own files. `mode` is the host's permission mode, "" for what its files set; `interactive`
+    says whether there is a person to ask.
     """
-    folder = Path(folder).resolve()
-    problems: list[Problem] = []
-    found: tuple[ServerConfig, ...] = ()
-    text = _read(folder / servers, servers, problems=problems, needed=True)
-    if text is not None:
-        file = read_servers(text, servers)
-        found = file.servers
-        problems += file.problems
-    rules: list[Rule] = []
-    for path, shown, scope in _settings(folder, os.environ if env is None else env, user=user):
-        text = _read(path, shown, problems=problems, needed=False)
-        if text is not None:
-            settings = read_rules(text, shown, scope=scope)
-            rules += settings.rules
-            problems += settings.problems
-    return Project(folder, found, tuple(rules), tuple(problems))
 
+    setup: Setup
+    own: Setup
+    machine: Machine
+    trusted: bool = False
+    mode: str = ""
+    interactive: bool = False
 
-def _settings(folder: Path, env: Mapping[str, str], *, user: bool) -> list[tuple[Path, str, Scope]]:
-    files: list[tuple[Path, str, Scope]] = [(folder / name, name, scope) for name, scope in _SETTINGS]
-    if user:
-        moved = env.get("CLAUDE_CONFIG_DIR")
-        home = Path(moved) if moved else Path.home() / ".claude"
-        shown = f"{moved}/settings.json" if moved else "~/.claude/settings.json"
-        files.append((home / "settings.json", shown, "user"))
-    return files
+    @property
+    def host(self) -> str:
+        """The dialect's name."""
+        return self.setup.host
 
+    @property
+    def servers(self) -> dict[str, Standing]:
+        """One entry for each name: the one that is used, else the first that waits, else the first."""
+        best: dict[str, Standing] = {}
+        for name, item in _named(self.setup.servers):
+            held = best.get(name)
+            if held is None or (_WEIGHT.get(item.state, 0) > _WEIGHT.get(held.state, 0)):
+                best[name] = item
+        return best
 
-def _read(path: Path, shown: str, *, problems: list[Problem], needed: bool) -> str | None:
-    try:
-        return path.read_bytes().decode("utf-8")
-    except FileNotFoundError:
-        if needed:
-            problems.append(Problem(f"no such file ({path})", Origin(shown)))
-    except OSError as exc:
-        problems.append(Problem(f"cannot be read: {exc.strerror}", Origin(shown)))
-    except UnicodeDecodeError as exc:
-        problems.append(
-            Problem(f"not UTF-8: byte {exc.object[exc.start]:#04x} at offset {exc.start}", Origin(shown))
+    @property
+    def problems(self) -> Iterator[Problem]:
+        """What is wrong with the files, and what their authors should know of the entries."""
+        yield from self.setup.problems
+        yield from self.own.problems
+        for item in self.servers.values():
+            config = item.config
+            for text in config.warnings:
+                yield Problem(f"server {config.name!r}: {text}", config.origin, config.name)
+
+    def situation(self, now: float = 0.0) -> Situation:
+        """What calls are decided in."""
+        return Situation(
+            folder=str(self.machine.folder),
+            trusted=self.trusted,
+            interactive=self.interactive,
+            mode=self.mode,
+            env=self.machine.env,
+            home=str(self.machine.home),
+            now=now,
         )
-    return None
+
+    def approve(self, yes: Mapping[str, ServerConfig]) -> HostFiles:
+        """The same, with a person's yes to entries that wait for one.
+
+        An entry that the yes is for is used in place of a weaker one of its name.
+        """
+        standing: list[Standing] = []
+        for item in self.setup.servers:
+            name = item.config.name
+            if item.state == "pending" and yes.get(name) == item.config:
+                standing.append(Standing(item.config, "active", "approved by a person"))
+            elif item.state == "active" and name in yes and yes[name] != item.config:
+                why = f"the entry in {yes[name].origin} is used"
+                standing.append(Standing(item.config, "shadowed", why, yes[name].origin))
+            else:
+                standing.append(item)
+        return replace(self, setup=replace(self.setup, servers=tuple(standing)))
+
+
+_WEIGHT: Final = {"active": 2, "pending": 1}
+
+
+def _named(servers: Iterable[Standing]) -> Iterator[tuple[str, Standing]]:
+    """Entries by name. Of a host for which two files' servers of one name are two, the second has its file's
+    name too.
+    """
+    used: set[str] = set()
+    for item in servers:
+        name = item.config.name
+        if item.state == "active":
+            if name in used:
+                name = f"{name} ({item.config.origin.file})"
+            used.add(name)
+        yield name, item
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """How the files of a host are read: the same way each time.
+
+    `trusted` is the caller's word on the folder, None for what the host's own files say. Without `user`,
+    files of the project's folder alone are read. `more` are texts beside the files.
+    """
+
+    host: str
+    machine: Machine
+    trusted: bool | None = None
+    interactive: bool = False
+    mode: str = ""
+    user: bool = True
+    more: tuple[Source, ...] = field(default=())
+
+    def __call__(self) -> HostFiles:
+        """Read them.
+
+        Raises:
+            UsageError: the host is not known.
+        """
+        scopes = None if self.user else PROJECT
+        setup = read_setup(
+            self.host,
+            self.machine,
+            trusted=self.trusted,
+            interactive=self.interactive,
+            mode=self.mode,
+            more=self.more,
+            scopes=scopes,
+        )
+        recorded = self.host in _RECORDS and setup.settings.get("trusted") is True
+        trusted = recorded if self.trusted is None else self.trusted
+        own = read_own(self.machine, trusted=trusted, scopes=scopes)
+        return HostFiles(
+            guarded(setup, trusted=trusted, interactive=self.interactive),
+            own,
+            self.machine,
+            trusted,
+            self.mode,
+            self.interactive,
+        )
+
+
+def guarded(setup: Setup, *, trusted: bool, interactive: bool) -> Setup:
+    """What counts of a project's own files in a folder without trust: no server by itself, no allow rule.
+
+    Claude Code keeps approvals of single servers, of which those that count without trust are the
+    person's own: where it would have asked, what it lets pass has been approved.
+    """
+    if trusted:
+        return setup
+    asks = interactive and setup.host == claude.HOST
+    standing: list[Standing] = []
+    for item in setup.servers:
+        config = replace(item.config, rules=_kept(item.config.rules))
+        waits = item.state == "active" and config.scope == "project" and not asks
+        standing.append(Standing(config, "pending", _UNTRUSTED) if waits else replace(item, config=config))
+    return replace(setup, servers=tuple(standing), rules=_kept(setup.rules))
+
+
+def _kept(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+    return tuple(rule for rule in rules if rule.effect != "allow" or rule.scope != "project")

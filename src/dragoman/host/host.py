@@ -1,92 +1,152 @@
-"""`Host`: the servers of a project, their tools for a model, and each of its calls checked and traced.
+"""`Host`: the servers that a host's files name, their tools for a model, and each call checked and traced.
 
-What may run is decided in `permissions` and what is written in `trace`; here is the order of things:
-schema first, permission second, then the call. Nothing is sent before both have agreed.
+The one thing that programs hold: what files come to is in `files`, who is there in `roster`, the order of
+things in a call in `calls`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import logging
 import os
+import shutil
+import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from inspect import isawaitable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, Unpack
 
-from dragoman.errors import LocalError, RemoteError
-from dragoman.host.config.record import Problem, ServerConfig
-from dragoman.host.files import SERVERS, Project, read_project
+from dragoman.errors import DragomanError
+from dragoman.host.calls import Calls
+from dragoman.host.config.record import Origin, Problem, Rule, ServerConfig, Setup, Source, Standing
+from dragoman.host.dialects import dialect
+from dragoman.host.files import HostFiles, Reading
+from dragoman.host.locations import Machine
 from dragoman.host.models import anthropic
 from dragoman.host.models.base import LeftOut, Shown, ToolUse
-from dragoman.host.options import HostKeywords, HostOptions, Question
+from dragoman.host.naming import HostNames
+from dragoman.host.options import HostKeywords, HostOptions
 from dragoman.host.outcome import Judged, Outcome
-from dragoman.host.permissions import Decision, check, decide, hidden
+from dragoman.host.reading import this_machine
+from dragoman.host.roster import Reloaded, Roster
+from dragoman.host.ruling import pointless
 from dragoman.host.session import Session, Setting
-from dragoman.host.trace import By, Entry
-from dragoman.model import Tool
-from dragoman.protocol.naming import Name, Names
-from dragoman.schema.errors import SchemaError
+from dragoman.host.supervisor import Supervisor
+from dragoman.host.watching import places, signature, watch
 
-_LISTED: Final = 20  # names that the text for an unknown tool lists at most
+log = logging.getLogger("dragoman.host")
+
+_UNREADABLE: Final = ("not ", "cannot be read")  # how the problem of a whole file begins
 
 
 class Host:
-    """The servers of a project, for one model::
+    """The servers that a host's files name, for one model::
 
-        async with Host.from_files(".", ask=ask, trace=Trace("trace.jsonl")) as host:
+        async with Host.from_files(".", ask=ask, trusted=True, trace=Trace("trace.jsonl")) as host:
             tools = await host.tools()
             result = await host.call(tool_use)
 
-    A server that does not start, or dies, takes nothing with it: see `sessions` for how each fares.
+    A server that does not start, or dies, takes nothing with it: see `sessions` for how each fares, and
+    `standings` for those that are not to be started, with the reason.
     """
 
-    def __init__(
-        self,
-        servers: Iterable[ServerConfig],
-        *,
-        project: Project | None = None,
-        **options: Unpack[HostKeywords],
-    ) -> None:
-        self._options = told = HostOptions(**options)
-        setting = Setting(
-            env=os.environ if told.env is None else told.env,
-            folder=None if project is None else project.folder,
+    def __init__(self, reading: Callable[[], HostFiles], **options: Unpack[HostKeywords]) -> None:
+        self._reading = reading
+        self._options = told = HostOptions.of(options)
+        self._supervisor = told.supervisor or Supervisor()
+        self._seen: tuple[Any, ...] = ()
+        files = self._read()
+        self._setting = Setting(
+            env=files.machine.env,
+            folder=files.machine.folder,
             protocol=told.protocol,
             tap=told.tap,
+            supervisor=self._supervisor,
         )
-        self.rules = () if project is None else project.rules
-        self.sessions = {config.name: Session(config, setting) for config in servers}
+        self._roster = Roster(files, self._setting)
+        self._calls = Calls(self._roster, told, env=files.machine.env, keep=self._keep)
+        self._answers: list[tuple[ServerConfig, bool]] = []  # what was said about entries that wait
+        self._problem = ""
+        self._changing = asyncio.Lock()
+        self._watching: asyncio.Task[None] | None = None
+        self._spilled: Path | None = None
+        self._kept = 0
         self.left_out: list[LeftOut] = []
-        self._problems = () if project is None else project.problems
-        self._names = Names()
 
     @classmethod
     def from_files(
         cls,
         folder: Path | str = ".",
         *,
-        servers: str = SERVERS,
+        host: str = "claude-code",
         user: bool = True,
+        more: Iterable[Source] = (),
+        machine: Machine | None = None,
         **options: Unpack[HostKeywords],
     ) -> Self:
-        """A host for the files of a project: `.mcp.json` and the settings beside it (see `read_project`)."""
-        project = read_project(folder, servers=servers, user=user, env=options.get("env"))
-        return cls(project.servers, project=project, **options)
+        """A host for the files that `host`, one of `DIALECTS`, reads in a project's folder.
+
+        Without `user`, those outside of the folder are not read. `more` are texts beside the files, such as
+        those of a command line. `machine` says where files are, this one by default.
+
+        Raises:
+            UsageError: the host is not known, or an option that does not exist.
+        """
+        told = HostOptions.of(options)
+        dialect(host)
+        place = machine or this_machine(folder)
+        if told.env is not None:
+            place = replace(place, env=told.env)
+        reading = Reading(
+            host=host,
+            machine=place,
+            trusted=told.trusted,
+            interactive=told.ask is not None,
+            mode=told.mode,
+            user=user,
+            more=tuple(more),
+        )
+        return cls(reading, **options)
+
+    def _read(self) -> HostFiles:
+        if self._options.watch and isinstance(self._reading, Reading):
+            self._seen = signature(places(self._reading.host, self._reading.machine))
+        return self._reading()
 
     # Life --------------------------------------------------------------------------------------------
 
     async def connect(self) -> Self:
-        """Start or reach every server, all at the same time. What fails is in `sessions`, and not raised."""
-        await asyncio.gather(*(session.connect() for session in self.sessions.values()))
-        self._rename()
+        """Start or reach every server, all at the same time. What fails is in `sessions`, and not raised.
+
+        Raises:
+            ConnectError: a server that its entry calls required did not come.
+        """
+        approved = await self._approved(self._roster.files)
+        if approved is not self._roster.files:
+            self._roster = Roster(approved, self._setting)
+            self._calls = Calls(self._roster, self._options, env=self._setting.env, keep=self._keep)
+        await self._roster.connect()
+        if self._options.watch and self._watching is None and isinstance(self._reading, Reading):
+            watched = places(self._reading.host, self._reading.machine)
+            work = watch(watched, self._reload_quietly, since=self._seen)
+            self._watching = asyncio.get_running_loop().create_task(work)
         return self
 
     async def close(self) -> None:
-        """End every connection, and the processes that were started from here."""
-        await asyncio.gather(*(session.close() for session in self.sessions.values()))
+        """End every connection, and the processes that were started from here and nobody else uses."""
+        watching, self._watching = self._watching, None
+        if watching is not None:
+            watching.cancel()
+            await asyncio.wait([watching])
+        await self._roster.close()
+        if self._options.supervisor is None:
+            await self._supervisor.close()
+        spilled, self._spilled = self._spilled, None
+        if spilled is not None:
+            shutil.rmtree(spilled, ignore_errors=True)
 
     async def __aenter__(self) -> Self:
         try:
@@ -100,49 +160,110 @@ class Host:
     ) -> None:
         await self.close()
 
+    async def reload(self) -> Reloaded:
+        """Read the files again and let them hold. Servers whose entries come to the same are not touched.
+
+        A file that could be read before and cannot now changes nothing: see `why` of what is returned.
+
+        Raises:
+            ConnectError: as `connect`.
+        """
+        async with self._changing:
+            files = self._read()
+            broken, before = _broken(files), _broken(self._roster.files)
+            new = [said for file, said in broken.items() if file not in before]
+            if new:
+                self._problem = "; ".join(new)
+                return Reloaded(kept=tuple(self._roster.sessions), why=self._problem)
+            self._problem = ""
+            return await self._roster.change(await self._approved(files))
+
+    async def _reload_quietly(self) -> None:
+        try:
+            done = await self.reload()
+        except DragomanError as exc:
+            log.warning("files have changed: %s", exc)
+        else:
+            if done.why:
+                log.warning("files have changed, and what they said before still holds: %s", done.why)
+
+    async def _approved(self, files: HostFiles) -> HostFiles:
+        """The files with a person's answers about servers that wait for one; each is asked about once."""
+        approve, yes = self._options.approve, dict[str, ServerConfig]()
+        for item in files.setup.servers:
+            config = item.config
+            if item.state != "pending" or approve is False:
+                continue
+            known = next((said for other, said in self._answers if other == config), None)
+            if known is None:
+                answer = approve if isinstance(approve, bool) else approve(config)
+                known = (await answer if isawaitable(answer) else answer) is True
+                self._answers.append((config, known))
+            if known:
+                yes.setdefault(config.name, config)
+        return files.approve(yes) if yes else files
+
     # Facts -------------------------------------------------------------------------------------------
+
+    @property
+    def files(self) -> HostFiles:
+        """What the files said when they were read last."""
+        return self._roster.files
+
+    @property
+    def setup(self) -> Setup:
+        """What the host's own files come to."""
+        return self._roster.files.setup
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The permission rules of the host's files; Dragoman's own are in `files.own`."""
+        return self.setup.rules
+
+    @property
+    def grants(self) -> tuple[Rule, ...]:
+        """The tools for which a person said yes for this session."""
+        return self._calls.grants
+
+    @property
+    def sessions(self) -> Mapping[str, Session]:
+        """The servers that the files let in, by name, and how each fares."""
+        return self._roster.sessions
+
+    @property
+    def standings(self) -> tuple[Standing, ...]:
+        """Every entry of every file, with the reason where it is not used."""
+        return self.setup.servers
 
     @property
     def problems(self) -> tuple[Problem, ...]:
         """What is wrong with the files, rules that never match included."""
-        configs = [session.config for session in self.sessions.values()]
-        warnings = (
-            Problem(f"server {config.name!r}: {text}", config.origin, config.name)
-            for config in configs
-            for text in config.warnings
-        )
-        rules = check(self.rules, servers=tuple(self.sessions), names=tuple(self._names))
-        return (*self._problems, *warnings, *rules)
+        files = self._roster.files
+        stale = [Problem(self._problem, Origin(files.host))] if self._problem else []
+        return (*stale, *files.problems, *pointless(files, self._roster.names))
 
     @property
-    def names(self) -> Names:
+    def names(self) -> HostNames:
         """The table of names, of all tools of all servers that answer."""
-        return self._names
+        return self._roster.names
 
     async def tools(self) -> list[dict[str, Any]]:
         """Definitions of the tools for Anthropic's Messages API; see `shown`.
 
-        Not among them: those in `left_out`, which the API would refuse.
+        Not among them: those in `left_out`, which the API or the host itself does not show.
         """
-        blocks, self.left_out = anthropic.definitions(await self.shown())
+        blocks, refused = anthropic.definitions(await self.shown())
+        self.left_out = [*self._roster.left_out(), *refused]
         return blocks
 
-    async def shown(self) -> list[Shown]:
+    async def shown(self, *, defer: bool = False) -> list[Shown]:
         """The tools that the model may see, by server and tool, for the definitions of any model's API.
 
-        Not among them: tools that a rule denies altogether. Lists that are no longer fresh are read again.
+        Not among them: tools that the host hides. Lists that are no longer fresh are read again. With
+        `defer`, all are deferred but those that their entries or they themselves want to be there always.
         """
-        await asyncio.gather(*(session.refresh() for session in self.sessions.values()))
-        self._rename()
-        return [
-            Shown(name.model, self.sessions[name.server].tools[name.tool], group=name.server)
-            for name in self._names
-            if hidden(name, self.rules) is None
-        ]
-
-    def _rename(self) -> None:
-        sessions = self.sessions.items()
-        self._names = Names((server, tool) for server, session in sessions for tool in session.tools)
+        await self._roster.refresh()
+        return self._roster.shown(defer=defer)
 
     # Calls -------------------------------------------------------------------------------------------
 
@@ -163,126 +284,40 @@ class Host:
         is raised but UsageError for a mapping that is no such block. `sending` is called once everything
         has agreed and the call is about to go out.
         """
-        use = use if isinstance(use, ToolUse) else anthropic.tool_use(use)
-        entry = None if self._options.trace is None else self._options.trace.begin()
-        judged = self._judge(use, whole=False)
-        decision = judged.decision
-        if judged.by is None and decision is not None and decision.effect == "ask":
-            decision = await self._asked(judged, decision)
-        if entry is not None:
-            entry.tool_use(_block(use), name=judged.name, faults=judged.faults, decision=decision)
-        outcome = await self._sent(judged, decision, entry=entry, sending=sending)
-        if entry is not None:
-            entry.result(outcome.block, by=outcome.by)
-        return outcome
+        return await self._calls.answer(_use(use), sending=sending)
 
     def judged(self, use: ToolUse | Mapping[str, Any]) -> Judged:
         """All that is known about a call before it is sent: sends nothing and asks nobody.
 
         Unlike a call, which ends at the first refusal, it has the facts behind that one too.
         """
-        return self._judge(use if isinstance(use, ToolUse) else anthropic.tool_use(use), whole=True)
+        return self._calls.judge(_use(use), whole=True)
 
-    def _judge(self, use: ToolUse, *, whole: bool) -> Judged:
-        """The facts in their order, to the first that refuses the call, or all of them if `whole`."""
-        name = self._names.find(use.name)
-        if name is None:
-            near = tuple(get_close_matches(use.name, self._visible(), n=3))
-            return Judged(use=use, by="host", text=self._unknown(use.name), near=near)
-        session = self.sessions[name.server]
-        tool = session.tools[name.tool]
-        judged = Judged(use=use, name=name, state=session.state, why=session.why, tool=tool)
-        for look in (self._check_schema, self._check_lock, self._check_rules):
-            judged = look(judged, name, tool=tool)
-            if judged.by is not None and not whole:
-                break
-        return judged
-
-    def _check_schema(self, judged: Judged, name: Name, *, tool: Tool) -> Judged:
-        use = judged.use
-        if use.fault is not None:
-            return _refused(judged, "schema", f"Invalid arguments for {use.name}: {use.fault}")
-        try:
-            faults = self.sessions[name.server].faults(tool.name, use.arguments)
-        except SchemaError as exc:
-            text = f"{use.name} cannot be called: its input schema cannot be used: {exc}"
-            return _refused(replace(judged, unusable=str(exc)), "schema", text)
-        if not faults:
-            return judged
-        lines = [f"Invalid arguments for {use.name}:", *(f"- {fault}" for fault in faults)]
-        return _refused(replace(judged, faults=faults), "schema", "\n".join(lines))
-
-    def _check_lock(self, judged: Judged, name: Name, *, tool: Tool) -> Judged:
-        lock = self._options.lock
-        why = None if lock is None else lock.check(name.server, tool)
-        if why is None:
-            return judged
-        text = f"{judged.use.name} cannot be called: it is not the tool that was locked: {why}"
-        return _refused(replace(judged, locked=why), "lock", text)
-
-    def _check_rules(self, judged: Judged, name: Name, *, tool: Tool) -> Judged:
-        del tool
-        options, arguments = self._options, judged.use.arguments
-        decision = decide(
-            name, arguments, rules=self.rules, can_ask=options.ask is not None, trusted=options.trusted
-        )
-        judged = replace(judged, decision=decision)
-        if decision.effect != "deny":
-            return judged
-        return _refused(judged, "permission", f"Not permitted: {decision.why}")
-
-    async def _asked(self, judged: Judged, decision: Decision) -> Decision:
-        """What a person makes of it."""
-        name, tool, ask = judged.name, judged.tool, self._options.ask
-        assert name is not None
-        assert tool is not None
-        assert ask is not None
-        answer = ask(Question(name, tool, judged.use.arguments, decision))
-        said = await answer if isawaitable(answer) else answer
-        # Only a plain yes is one.
-        yes = said is True
-        why = f"{decision.why}; the answer was {'yes' if yes else 'no'}"
-        return replace(decision, effect="allow" if yes else "deny", why=why, answer=yes)
-
-    async def _sent(
-        self,
-        judged: Judged,
-        decision: Decision | None,
-        *,
-        entry: Entry | None,
-        sending: Callable[[], None] | None,
-    ) -> Outcome:
-        use, name = judged.use, judged.name
-        if judged.by is not None or name is None:
-            return Outcome(use, judged.by or "host", judged.text, name, judged.faults, decision)
-        if decision is None or decision.effect != "allow":
-            why = "" if decision is None else f": {decision.why}"
-            return Outcome(use, "permission", f"Not permitted{why}", name, decision=decision)
-        if sending is not None:
-            sending()
-        try:
-            result = await self.sessions[name.server].call(name.tool, use.arguments, entry=entry)
-        except RemoteError as exc:
-            return Outcome(use, "server", f"The server refused the call: {exc}", name, decision=decision)
-        except LocalError as exc:
-            # Not str(exc): the last lines of a server's stderr are for people, not for a model.
-            return Outcome(use, "host", f"The call came to nothing: {exc.message}", name, decision=decision)
-        return Outcome(use, "server", "", name, decision=decision, result=result)
-
-    def _visible(self) -> list[str]:
-        return [found.model for found in self._names if hidden(found, self.rules) is None]
-
-    def _unknown(self, name: str) -> str:
-        known = self._visible()
-        listed = ", ".join(known[:_LISTED]) or "none"
-        more = f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
-        return f"Unknown tool {name!r}. There is: {listed}{more}."
+    def _keep(self, text: str) -> Path:
+        """Write a result that is too long for the model to a file that is this person's alone."""
+        folder = self._options.spill
+        if folder is None:
+            folder = self._spilled = self._spilled or Path(tempfile.mkdtemp(prefix="dragoman-"))
+        self._kept += 1
+        path = folder / f"result-{os.getpid()}-{self._kept}.txt"
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(mode=0o700, parents=True)
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(text.encode("utf-8", "surrogatepass"))
+        return path
 
 
-def _refused(judged: Judged, by: By, text: str) -> Judged:
-    """The facts with one more refusal: the first is the one that counts."""
-    return judged if judged.by is not None else replace(judged, by=by, text=text)
+def _use(use: ToolUse | Mapping[str, Any]) -> ToolUse:
+    return use if isinstance(use, ToolUse) else anthropic.tool_use(use)
 
 
-def _block(use: ToolUse) -> dict[str, Any]:
-    return {"type": "tool_use", "id": use.id, "name": use.name, "input": dict(use.arguments)}
+def _broken(files: HostFiles) -> dict[str, str]:
+    """The files that could not be read at all, and why."""
+    whole = [
+        problem
+        for problem in (*files.setup.problems, *files.own.problems)
+        if problem.server is None and problem.text.startswith(_UNREADABLE)
+    ]
+    if files.setup.failure is not None:
+        whole.append(files.setup.failure)
+    return {problem.origin.file: str(problem) for problem in whole}

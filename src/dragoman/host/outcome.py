@@ -51,8 +51,9 @@ class Outcome:
     """What one call of the model came to.
 
     `by` is who answered: the server, or with nothing sent the schema, the lock, a permission or the host
-    itself. `result` is what the server answered; without one, `text` is what the model is told. `faults`
-    are what the schema refused, `decision` what the rules said; each is there only if the call came so far.
+    itself. `result` is what the server answered, as the host gives it to the model, and `full` all of it
+    where that is less; without one, `text` is what the model is told. `faults` are what the schema
+    refused, `decision` what the rules said; each is there only if the call came so far.
     """
 
     use: ToolUse
@@ -62,6 +63,7 @@ class Outcome:
     faults: tuple[Fault, ...] = ()
     decision: Decision | None = None
     result: ToolResult | None = None
+    full: ToolResult | None = None
 
     @property
     def is_error(self) -> bool:

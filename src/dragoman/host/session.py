@@ -1,4 +1,4 @@
-"""One configured server of a host: how it is reached, how it fares, what it lists, and calls of its tools.
+"""One server of one host: its entry, how it fares, what it lists, and calls of its tools.
 
 What may be called is decided elsewhere; a server that fails here says why and hurts no other.
 """
@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
-
-import msgspec
+from typing import Any, Literal, TypeAlias
 
 from dragoman.client import Client, ToolResult
-from dragoman.errors import LocalError, RemoteError
-from dragoman.host.config.expand import expand
+from dragoman.errors import LocalError
 from dragoman.host.config.record import ServerConfig
+from dragoman.host.reaching import plan
+from dragoman.host.supervisor import Running, Supervisor, entry_of_call
+from dragoman.host.supervisor import State as RunningState
 from dragoman.host.trace import Entry
 from dragoman.model import Tool
 from dragoman.schema.errors import Fault
@@ -25,21 +24,8 @@ from dragoman.schema.validate import Validator
 
 log = logging.getLogger("dragoman.host")
 
-State: TypeAlias = Literal["new", "connected", "failed", "skipped", "closed"]
+State: TypeAlias = RunningState | Literal["skipped"]
 Direction: TypeAlias = Literal["in", "out"]
-
-_SPOKEN: Final = frozenset({"stdio", "http"})
-_CALL: Final = "tools/call"
-
-# The entry of the call whose request is on its way, for the tap at the frame: it runs in the same task.
-_entry: Final[ContextVar[Entry | None]] = ContextVar("entry", default=None)
-
-
-class _Method(msgspec.Struct):
-    method: str = ""
-
-
-_read_method: Final = msgspec.json.Decoder(_Method).decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,100 +43,95 @@ ServerTap: TypeAlias = Callable[[Frame], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """What every server of a host has in common: environment, folder, revision to speak, tap."""
+    """What every server of a host has in common: environment, folder, revision to speak, tap, who runs it."""
 
     env: Mapping[str, str]
     folder: Path | None
     protocol: str
     tap: ServerTap | None
+    supervisor: Supervisor
 
 
 class Session:
-    """One server. `state` says how it fares, `why` the reason where it is not connected."""
+    """One server. `state` says how it fares, `why` the reason where it is not connected.
 
-    def __init__(self, config: ServerConfig, setting: Setting) -> None:
+    A server is `skipped` where something that its entry needs is not there: a variable without a value.
+    """
+
+    def __init__(self, config: ServerConfig, setting: Setting, *, name: str | None = None) -> None:
+        self.name = name or config.name
         self.config = config
-        self.state: State = "new"
-        self.why = ""
-        self.client: Client | None = None
-        self.tools: dict[str, Tool] = {}
         self._setting = setting
+        self._skipped = ""
+        self._closed = False
+        self._running: Running | None = None
+        self._checked: Mapping[str, Tool] = {}  # the tools that the validators are for
         self._validators: dict[str, Validator] = {}
 
     def __repr__(self) -> str:
-        return f"<Session {self.config.name!r}, {self.state}>"
+        return f"<Session {self.name!r}, {self.state}>"
+
+    # Facts -------------------------------------------------------------------------------------------
+
+    @property
+    def state(self) -> State:
+        """How the server fares."""
+        if self._skipped:
+            return "skipped"
+        if self._closed:
+            return "closed"
+        return "new" if self._running is None else self._running.state
+
+    @property
+    def why(self) -> str:
+        """Why it is not connected."""
+        return self._skipped or ("" if self._running is None else self._running.why)
+
+    @property
+    def running(self) -> Running | None:
+        """What runs for it, maybe for other hosts too."""
+        return self._running
+
+    @property
+    def client(self) -> Client | None:
+        """The client, while it is connected."""
+        return None if self._running is None else self._running.client
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """The tools that it listed last."""
+        return {} if self._running is None else self._running.tools
+
+    # Life --------------------------------------------------------------------------------------------
 
     async def connect(self) -> None:
         """Start or reach the server and list its tools. Raises nothing: see `state` and `why`."""
-        config = self.config
-        if config.transport not in _SPOKEN:
-            self._skip(f"transport {config.transport!r} is not spoken here")
+        config, setting = self.config, self._setting
+        made = plan(config, self.name, env=setting.env, folder=setting.folder, protocol=setting.protocol)
+        if isinstance(made, str):
+            self._skipped = made
+            log.warning("server %r (%s) is not started: %s", self.name, config.origin, made)
             return
-        full, missing = expand(config, self._setting.env)
-        if missing:
-            self._skip(f"no value for the environment variable {', '.join(missing)}")
-            return
-        try:
-            self.client = self._client(full)
-            await self.client.connect()
-            await self._list(self.client)
-        except (LocalError, RemoteError) as exc:
-            self.state, self.why = "failed", str(exc)
-            log.warning("server %r (%s) is not available: %s", config.name, config.origin, exc)
-            if self.client is not None:
-                await self.client.close()
+        if setting.tap is not None:
+            made = replace(made, tap=self._tap)
+        self._running = await setting.supervisor.take(made, self)
 
     async def close(self) -> None:
-        """End the connection, and the process if there is one."""
-        if self.state == "connected":
-            self.state = "closed"
-        if self.client is not None:
-            await self.client.close()
-
-    def _skip(self, why: str) -> None:
-        self.state, self.why = "skipped", why
-        log.warning("server %r (%s) is not started: %s", self.config.name, self.config.origin, why)
-
-    def _client(self, config: ServerConfig) -> Client:
-        setting = self._setting
-        if config.transport == "http":
-            entry: dict[str, Any] = {"type": "http", "url": config.url, "headers": dict(config.headers)}
-            return Client(entry, name=config.name, protocol=setting.protocol, tap=self._tap)
-        env = dict(config.env)
-        if setting.folder is not None:
-            env.setdefault("CLAUDE_PROJECT_DIR", str(setting.folder))
-        entry = {"command": config.command, "args": list(config.args), "env": env}
-        cwd = config.cwd or setting.folder
-        return Client(entry, name=config.name, cwd=cwd, protocol=setting.protocol, tap=self._tap)
-
-    # What is on the wire -----------------------------------------------------------------------------
+        """End the connection, and the process if there is one that nobody else uses."""
+        self._closed = True
+        if self._running is not None:
+            await self._setting.supervisor.leave(self._running, self)
 
     def _tap(self, direction: Direction, frame: bytes) -> None:
         if self._setting.tap is not None:
-            self._setting.tap(Frame(self.config.name, direction, frame))
-        entry = _entry.get()
-        if direction == "out" and entry is not None and _read_method(frame).method == _CALL:
-            revision = None if self.client is None else self.client.revision.version
-            entry.sent(frame, server=self.config.name, revision=revision, transport=self.config.transport)
+            self._setting.tap(Frame(self.name, direction, frame))
 
     # Tools -------------------------------------------------------------------------------------------
 
     async def refresh(self) -> None:
         """List the tools again, if the server's word that the last list is fresh has run out."""
-        if self.client is None or self.state != "connected":
-            return
-        try:
-            await self._list(self.client)
-        except (LocalError, RemoteError) as exc:
-            # The tools it had stay known: a call of one then says what is the matter.
-            self.why = str(exc)
-            log.warning("the tools of server %r could not be read again: %s", self.config.name, exc)
-
-    async def _list(self, client: Client) -> None:
-        tools = {tool.name: tool for tool in await client.list_tools()}
-        if tools != self.tools:
-            self.tools, self._validators = tools, {}
-        self.state, self.why = "connected", ""
+        if self._running is not None:
+            await self._running.refresh()
 
     def faults(self, tool: str, arguments: Mapping[str, Any]) -> tuple[Fault, ...]:
         """What the tool's input schema refuses of the arguments.
@@ -158,17 +139,21 @@ class Session:
         Raises:
             SchemaError: the schema itself cannot be used, so that nothing can be checked by it.
         """
+        tools = self.tools
+        if tools is not self._checked:
+            self._checked, self._validators = tools, {}
         validator = self._validators.get(tool)
         if validator is None:
-            validator = self._validators[tool] = Validator(self.tools[tool].input_schema)
+            validator = self._validators[tool] = Validator(tools[tool].input_schema)
         return validator.errors(dict(arguments))
 
     async def call(self, tool: str, arguments: Mapping[str, Any], *, entry: Entry | None) -> ToolResult:
         """Call a tool; the request is written to `entry` as it is sent. Raises as `Client.call_tool`."""
-        if self.client is None:
-            raise LocalError(self.why or "it is not connected", server=self.config.name, stage="call")
-        token = _entry.set(entry)
-        try:
-            return await self.client.call_tool(tool, arguments, timeout=self.config.timeout)
-        finally:
-            _entry.reset(token)
+        if self._running is None:
+            raise LocalError(self.why or "it is not connected", server=self.name, stage="call")
+        async with self._running.used() as client:
+            token = entry_of_call.set(entry)
+            try:
+                return await client.call_tool(tool, arguments)
+            finally:
+                entry_of_call.reset(token)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dragoman.cli import failure, output
+from dragoman.cli.brush import Brush
 from dragoman.cli.demo import paint
 from dragoman.cli.demo.answers import Answers
 from dragoman.cli.demo.example import HttpServer, folder, server_environment
@@ -29,7 +30,7 @@ def run(words: Sequence[str] = ()) -> int:
     except SystemExit as exc:
         return int(exc.code or 0)
     answers = Answers("yes" if options.yes else "no" if options.no else None)
-    brush = paint.Brush.for_stdout(colour=not options.no_color, full=options.full)
+    brush = Brush.for_stdout(colour=not options.no_color, full=options.full)
     try:
         runs = asyncio.run(_demo(answers, None if options.json else brush))
     except DragomanError as exc:
@@ -42,7 +43,7 @@ def run(words: Sequence[str] = ()) -> int:
     return failure.DONE if ok else UNEXPECTED
 
 
-async def _demo(answers: Answers, brush: paint.Brush | None) -> list[Run]:
+async def _demo(answers: Answers, brush: Brush | None) -> list[Run]:
     """One run for each transport and revision, painted as it goes."""
     place = folder()
     runs: list[Run] = []

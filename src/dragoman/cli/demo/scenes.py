@@ -29,8 +29,9 @@ async def play(run: Run, answers: Answers, *, env: Mapping[str, str]) -> AsyncIt
     stage = Stage(run, answers)
     host = Host.from_files(
         run.folder,
-        servers=run.file,
+        more=run.more,
         user=False,  # the reader's own rules would change what is to be seen
+        trusted=True,  # it is the demo's own folder
         env=env,
         protocol=run.revision.version,
         ask=answers,

@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from dragoman.cli.demo.answers import Answers
-from dragoman.host import Frame, Host, Outcome, Session
+from dragoman.host import Frame, Host, Outcome, Session, Source
 from dragoman.revisions import REVISIONS as SPOKEN
 from dragoman.revisions import Revision
 
@@ -67,6 +67,13 @@ class Run:
     folder: Path
     file: str = field(kw_only=True)
     shown: list[Shown] = field(default_factory=list[Shown], kw_only=True)
+
+    @property
+    def more(self) -> list[Source]:
+        """The entry for HTTP, which stands in place of the project's own as one of a command line does."""
+        if self.transport == "stdio":
+            return []
+        return [Source((self.folder / self.file).read_text("utf-8"), self.file, "cli")]
 
     @property
     def name(self) -> str:

@@ -48,7 +48,8 @@ class Decision:
     `rule` is the one that decided, None where none matched; `lost` are those that matched too and
     were weaker. `why` is a sentence for a person, with the rule's place. `answer` is what a person said
     who was asked, None while nobody was. A tool that is `hidden` is not shown to the model; with
-    `review`, the result is shown to a person before the model sees it.
+    `review`, the result is shown to a person before the model sees it. A yes counts for this call alone
+    where the question is asked `once`: its host asks each time, whatever was said before.
     """
 
     effect: Effect
@@ -58,6 +59,7 @@ class Decision:
     answer: bool | None = None
     hidden: bool = False
     review: bool = False
+    once: bool = False
 
 
 def unruled(*, can_ask: bool) -> Decision:
@@ -67,10 +69,20 @@ def unruled(*, can_ask: bool) -> Decision:
     return Decision("deny", "no rule matches, and there is nobody to ask")
 
 
-def asked(why: str, *, can_ask: bool, rule: Rule | None = None, lost: tuple[Rule, ...] = ()) -> Decision:
-    """A person is asked, and where there is none the answer is no."""
+def asked(
+    why: str,
+    *,
+    can_ask: bool,
+    rule: Rule | None = None,
+    lost: tuple[Rule, ...] = (),
+    once: bool | None = None,
+) -> Decision:
+    """A person is asked, and where there is none the answer is no.
+
+    Each time, if `once`; where that is not said, if it is a rule that asks.
+    """
     if can_ask:
-        return Decision("ask", why, rule, lost)
+        return Decision("ask", why, rule, lost, once=rule is not None if once is None else once)
     return Decision("deny", f"{why}, and there is nobody to ask", rule, lost)
 
 

@@ -107,7 +107,7 @@ def _asking(why: str, rule: Rule | None, *, matching: Sequence[Rule], can_ask: b
     lost = tuple(other for other in matching if rule is None or other.effect != rule.effect)
     if mode == "dontAsk":
         return Decision("deny", f"{why}, and the mode is dontAsk", rule, lost)
-    return asked(why, can_ask=can_ask, rule=rule, lost=lost)
+    return asked(why, can_ask=can_ask, rule=rule, lost=lost, once=True)
 
 
 def hidden(name: Name | str, rules: Iterable[Rule]) -> Rule | None:
@@ -205,7 +205,7 @@ def _counts(rule: Rule, *, trusted: bool) -> bool:
 
 def _ruled(rule: Rule, matching: Sequence[Rule]) -> Decision:
     lost = tuple(other for other in matching if other.effect != rule.effect)
-    out_of_sight = rule.effect == "deny" and "(" not in rule.text
+    out_of_sight = any(item.effect == "deny" and "(" not in item.text for item in matching)
     return Decision(rule.effect, _place(rule), rule, lost, hidden=out_of_sight)
 
 

@@ -32,7 +32,8 @@ def judge(setup: Setup, call: Call, *, situation: Situation) -> Decision:
         if str(setup.settings.get("sandbox_mode", "")) in _FULL:
             return Decision("allow", f"{place}: {why}, but with full access nobody is asked", rule, lost)
         return Decision("deny", f"{place}: {why}, and `approval_policy` is never", rule, lost)
-    return asked(f"{place}: {why}", can_ask=situation.interactive, rule=rule, lost=lost)
+    # A yes is remembered in the mode `auto` alone.
+    return asked(f"{place}: {why}", can_ask=situation.interactive, rule=rule, lost=lost, once=mode != "auto")
 
 
 _FINE: Final = {"approve": "never asks", "writes": "the tool only reads"}

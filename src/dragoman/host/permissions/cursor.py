@@ -26,7 +26,7 @@ def judge(setup: Setup, call: Call, *, situation: Situation) -> Decision:
     if mode in _EVERYTHING:
         return Decision("allow", "the run mode is to run everything")
     if mode in _ASKING:
-        return asked("the run mode asks every time", can_ask=situation.interactive)
+        return asked("the run mode asks every time", can_ask=situation.interactive, once=True)
     hits = [rule for rule in setup.rules if rule.effect == "allow" and matches(rule, call)]
     if hits:
         return Decision("allow", f"{said(hits[0])} is on the allowlist", hits[0])

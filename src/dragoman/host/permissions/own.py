@@ -100,6 +100,7 @@ def stricter(first: Decision, second: Decision) -> Decision:
         (*winner.lost, *lost),
         hidden=first.hidden or second.hidden,
         review=first.review or second.review,
+        once=first.once or second.once,
     )
 
 

@@ -1,0 +1,184 @@
+"""One call of a model, from its name to its answer: schema first, lock second, rules third, then the call.
+
+Nothing is sent before all have agreed. What each of them says is decided elsewhere; here is the order.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+from inspect import isawaitable
+from pathlib import Path
+from typing import Any, Final
+
+from dragoman.errors import LocalError, RemoteError
+from dragoman.host.config.record import Rule
+from dragoman.host.models.base import ToolUse
+from dragoman.host.options import SESSION, HostOptions, Question
+from dragoman.host.outcome import Judged, Outcome
+from dragoman.host.output import fitted
+from dragoman.host.permissions import Decision, own
+from dragoman.host.roster import Roster
+from dragoman.host.ruling import call_of, decide
+from dragoman.host.trace import By, Entry
+from dragoman.model import Tool
+from dragoman.protocol.naming import Name
+from dragoman.schema.errors import SchemaError
+
+_LISTED: Final = 20  # names that the text for an unknown tool lists at most
+
+
+class Calls:
+    """Answers calls of tools of a roster. `keep` writes a text that is too long to a file."""
+
+    def __init__(
+        self, roster: Roster, options: HostOptions, *, env: Mapping[str, str], keep: Callable[[str], Path]
+    ) -> None:
+        self._roster = roster
+        self._options = options
+        self._env = env
+        self._keep = keep
+        self._grants: list[Rule] = []
+
+    @property
+    def grants(self) -> tuple[Rule, ...]:
+        """The tools for which a person said yes for this session."""
+        return tuple(self._grants)
+
+    async def answer(self, use: ToolUse, *, sending: Callable[[], None] | None) -> Outcome:
+        """Answer a call. Raises nothing of what the call comes to."""
+        entry = None if self._options.trace is None else self._options.trace.begin()
+        judged = self.judge(use, whole=False)
+        decision = judged.decision
+        if judged.by is None and decision is not None and decision.effect == "ask":
+            decision = await self._asked(judged, decision)
+        if entry is not None:
+            entry.tool_use(_block(use), name=judged.name, faults=judged.faults, decision=decision)
+        outcome = await self._sent(judged, decision, entry=entry, sending=sending)
+        if entry is not None:
+            entry.result(outcome.block, by=outcome.by)
+        return outcome
+
+    # Before it is sent -------------------------------------------------------------------------------
+
+    def judge(self, use: ToolUse, *, whole: bool) -> Judged:
+        """The facts in their order, to the first that refuses the call, or all of them if `whole`."""
+        found = self._roster.find(use.name)
+        if found is None:
+            near = tuple(get_close_matches(use.name, self._known(), n=3))
+            return Judged(use=use, by="host", text=self._unknown(use.name), near=near)
+        name, tool = found
+        session = self._roster.sessions[name.server]
+        judged = Judged(
+            use=use,
+            name=name,
+            tool=tool,
+            standing=self._roster.files.servers.get(name.server),
+            state=session.state,
+            why=session.why,
+        )
+        for look in (self._check_schema, self._check_lock, self._check_rules):
+            judged = look(judged, name, tool=tool)
+            if judged.by is not None and not whole:
+                break
+        return judged
+
+    def _check_schema(self, judged: Judged, name: Name, *, tool: Tool) -> Judged:
+        use = judged.use
+        if use.fault is not None:
+            return _refused(judged, "schema", text=f"Invalid arguments for {use.name}: {use.fault}")
+        try:
+            faults = self._roster.sessions[name.server].faults(tool.name, use.arguments)
+        except SchemaError as exc:
+            text = f"{use.name} cannot be called: its input schema cannot be used: {exc}"
+            return _refused(replace(judged, unusable=str(exc)), "schema", text=text)
+        if not faults:
+            return judged
+        lines = [f"Invalid arguments for {use.name}:", *(f"- {fault}" for fault in faults)]
+        return _refused(replace(judged, faults=faults), "schema", text="\n".join(lines))
+
+    def _check_lock(self, judged: Judged, name: Name, *, tool: Tool) -> Judged:
+        lock = self._options.lock
+        why = None if lock is None else lock.check(name.server, tool)
+        if why is None:
+            return judged
+        text = f"{judged.use.name} cannot be called: it is not the tool that was locked: {why}"
+        return _refused(replace(judged, locked=why), "lock", text=text)
+
+    def _check_rules(self, judged: Judged, name: Name, *, tool: Tool) -> Judged:
+        call = call_of(name, tool, judged.use.arguments)
+        decision = decide(self._roster.files, call, now=time.time(), grants=self.grants)
+        judged = replace(judged, decision=decision)
+        if decision.effect != "deny":
+            return judged
+        return _refused(judged, "permission", text=f"Not permitted: {decision.why}")
+
+    async def _asked(self, judged: Judged, decision: Decision) -> Decision:
+        """What a person makes of it."""
+        name, tool, ask = judged.name, judged.tool, self._options.ask
+        if name is None or tool is None or ask is None:  # a question is of a tool that is there
+            return replace(decision, effect="deny", why=f"{decision.why}, and there is nobody to ask")
+        answer = ask(Question(name, tool, judged.use.arguments, decision))
+        said = await answer if isawaitable(answer) else answer
+        # Only a plain yes is one.
+        yes = said is True or said == SESSION
+        lasting = said == SESSION and not decision.once
+        if lasting:
+            self._grants.append(own.grant(call_of(name, tool, judged.use.arguments)))
+        word = "yes for this session" if lasting else "yes" if yes else "no"
+        why = f"{decision.why}; the answer was {word}"
+        return replace(decision, effect="allow" if yes else "deny", why=why, answer=yes)
+
+    # And then ----------------------------------------------------------------------------------------
+
+    async def _sent(
+        self,
+        judged: Judged,
+        decision: Decision | None,
+        *,
+        entry: Entry | None,
+        sending: Callable[[], None] | None,
+    ) -> Outcome:
+        use, name, tool = judged.use, judged.name, judged.tool
+        if judged.by is not None or name is None or tool is None:
+            return Outcome(use, judged.by or "host", judged.text, name, judged.faults, decision)
+        if decision is None or decision.effect != "allow":
+            why = "" if decision is None else f": {decision.why}"
+            return Outcome(use, "permission", text=f"Not permitted{why}", name, decision=decision)
+        session = self._roster.sessions.get(name.server)
+        if session is None or session.tools.get(name.tool) != tool:
+            # A person may take long to answer, and said yes to the tool as it was shown.
+            text = f"{use.name} has changed while the call waited for an answer: it was not called"
+            return Outcome(use, "host", text, name, decision=decision)
+        if sending is not None:
+            sending()
+        try:
+            result = await session.call(name.tool, use.arguments, entry=entry)
+        except RemoteError as exc:
+            return Outcome(use, "server", f"The server refused the call: {exc}", name, decision=decision)
+        except LocalError as exc:
+            # Not str(exc): the last lines of a server's stderr are for people, not for a model.
+            return Outcome(use, "host", f"The call came to nothing: {exc.message}", name, decision=decision)
+        fit = fitted(result, tool, session.config, env=self._env, keep=self._keep)
+        full = None if fit is result else result
+        return Outcome(use, "server", "", name, decision=decision, result=fit, full=full)
+
+    def _known(self) -> list[str]:
+        return [name.model for name, _ in self._roster.visible()]
+
+    def _unknown(self, name: str) -> str:
+        known = self._known()
+        listed = ", ".join(known[:_LISTED]) or "none"
+        more = f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
+        return f"Unknown tool {name!r}. There is: {listed}{more}."
+
+
+def _refused(judged: Judged, by: By, *, text: str) -> Judged:
+    """The facts with one more refusal: the first is the one that counts."""
+    return judged if judged.by is not None else replace(judged, by=by, text=text)
+
+
+def _block(use: ToolUse) -> dict[str, Any]:
+    return {"type": "tool_use", "id": use.id, "name": use.name, "input": dict(use.arguments)}

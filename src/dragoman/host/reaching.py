@@ -1,0 +1,133 @@
+"""How a server is reached: an entry with its references replaced, as a target and options of a client.
+
+Here secrets become values, in the moment before a server is started; what has no value starts nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from dragoman.client.options import ClientKeywords
+from dragoman.host.config.expand import environment, expand
+from dragoman.host.config.limits import limits
+from dragoman.host.config.record import ServerConfig
+from dragoman.transports.base import Tap
+
+_SPOKEN: Final = frozenset({"stdio", "http", "sse", "ws"})
+_SCHEMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "http": ("http", "https"),
+    "sse": ("http", "https"),
+    "ws": ("ws", "wss"),
+}
+_LINE: Final = re.compile(r"(?:export\s+)?(?P<name>[A-Za-z_][A-Za-z0-9_.]*)\s*=\s*(?P<value>.*)")
+_COMMENT: Final = re.compile(r"\s+#.*")
+_STARTUP: Final = 30.0  # seconds, where nothing is known of a host's
+_encode: Final = msgspec.json.Encoder(order="deterministic").encode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """One connection as it is to be made: `entry` and `options` are those of a `Client`.
+
+    `startup` is in how many seconds the tools have to be listed. `tap` is shown every frame; what has one
+    is nobody else's.
+    """
+
+    name: str
+    entry: Mapping[str, Any] = field(repr=False)  # secrets are among it
+    options: ClientKeywords = field(repr=False)
+    startup: float = _STARTUP
+    tap: Tap | None = None
+
+    @property
+    def key(self) -> bytes:
+        """What two plans have in common that come to the same server, reached in the same way."""
+        return sha256(_encode([self.name, self.entry, self.options])).digest()
+
+    @property
+    def program(self) -> bool:
+        """Whether a process is started."""
+        return "command" in self.entry
+
+
+def plan(
+    config: ServerConfig, name: str, *, env: Mapping[str, str], folder: Path | None, protocol: str = "auto"
+) -> Plan | str:
+    """How the server of an entry is reached, or why it is not.
+
+    `env` is where references are looked up. A file of variables is read here.
+    """
+    if config.transport not in _SPOKEN:
+        return f"transport {config.transport!r} is not spoken here"
+    full, missing = expand(config, env)
+    if missing:
+        return f"no value for the environment variable {', '.join(missing)}"
+    times = limits(config, env)
+    options: ClientKeywords = {"name": name, "protocol": protocol, "idle_timeout": times.idle}
+    startup = times.startup or _STARTUP
+    options["connect_timeout"] = startup
+    if times.call is not None:
+        options["timeout"] = times.call
+    if full.transport == "stdio":
+        return _program(full, options, env=env, folder=folder, startup=startup)
+    scheme, colon, _ = (full.url or "").partition("://")
+    if not colon or scheme.lower() not in _SCHEMES[full.transport]:
+        expected = " or ".join(f"{word}://" for word in _SCHEMES[full.transport])
+        return f"`url`: expected {expected} for transport {full.transport!r}"
+    entry = {"type": full.transport, "url": full.url, "headers": dict(full.headers)}
+    return Plan(name=name, entry=entry, options=options, startup=startup)
+
+
+def _program(
+    config: ServerConfig,
+    options: ClientKeywords,
+    *,
+    env: Mapping[str, str],
+    folder: Path | None,
+    startup: float,
+) -> Plan | str:
+    base = folder or Path()
+    if config.env_file is not None:
+        try:
+            text = (base / config.env_file).read_bytes().decode("utf-8")
+        except (OSError, ValueError) as exc:
+            return f"`envFile` {config.env_file!r} cannot be read: {_reason(exc)}"
+        config = replace(config, env={**variables(text), **config.env})
+    whole = environment(config, env, folder="" if folder is None else str(folder))
+    entry = {"command": config.command, "args": list(config.args)}
+    cwd = str(base / config.cwd) if config.cwd else None if folder is None else str(folder)
+    options = {**options, "env": whole, "inherit_env": False, "cwd": cwd}
+    return Plan(name=options.get("name") or config.name, entry=entry, options=options, startup=startup)
+
+
+def _reason(exc: OSError | ValueError) -> str:
+    return exc.strerror or "" if isinstance(exc, OSError) else "it is not UTF-8"
+
+
+def variables(text: str) -> dict[str, str]:
+    """The variables of a file of them: `NAME=value` lines, `export`, quotes and comments as shells have them.
+
+    Lines that are none of it are passed over, and nothing is expanded.
+    """
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        match = _LINE.fullmatch(line.strip())
+        if match is None:
+            continue
+        value = match["value"]
+        quote = value[:1]
+        if quote in ("'", '"') and (end := value.find(quote, 1)) > 0:
+            value = value[1:end]
+            if quote == '"':
+                value = value.replace("\\n", "\n")
+        else:
+            value = _COMMENT.sub("", value).strip()
+        found[match["name"]] = value
+    return found

@@ -1,0 +1,60 @@
+"""When the files of a host change: a look at each of them now and then, and no thread.
+
+Knows paths and no meaning. A change is told once the files have been the same at two looks in a row, so
+that a file which is being written is not read in the middle.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Final, TypeAlias
+
+from dragoman.host.locations import Location, Machine, locations, own
+
+EVERY: Final = 1.0
+"""Seconds between two looks."""
+
+Signature: TypeAlias = tuple[tuple[str, int, int, int], ...]
+
+
+def places(host: str, machine: Machine) -> list[Location]:
+    """The files that decide about a host's servers and calls."""
+    return [*locations(host, machine), *own(machine)]
+
+
+def signature(watched: Iterable[Location]) -> Signature:
+    """What changes when any of the files does: one comes, goes, is written or replaced."""
+    seen: list[tuple[str, int, int, int]] = []
+    for place in watched:
+        paths = [place.path]
+        if place.many:
+            with contextlib.suppress(OSError):
+                paths += sorted(path for path in place.path.iterdir() if path.suffix == place.many)
+        for path in paths:
+            try:
+                known = path.stat()
+            except OSError:
+                continue
+            seen.append((str(path), known.st_mtime_ns, known.st_size, known.st_ino))
+    return tuple(seen)
+
+
+async def watch(
+    watched: Iterable[Location],
+    changed: Callable[[], Awaitable[object]],
+    *,
+    since: Signature,
+    every: float = EVERY,
+) -> None:
+    """Call `changed` after each change `since` then, until cancelled."""
+    watched = tuple(watched)
+    told = last = since
+    while True:
+        await asyncio.sleep(every)
+        now = signature(watched)
+        if now == last and now != told:
+            told = now
+            await changed()
+        last = now
