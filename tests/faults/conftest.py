@@ -8,6 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from dragoman.client import opening
+from tests.http_client.tls import pki
+
+__all__ = ["pki"]  # a fixture, for the tests of this folder
 
 
 @pytest.fixture(autouse=True)

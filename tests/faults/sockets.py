@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 import struct
 from base64 import b64encode
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -81,11 +82,12 @@ class SocketServer:
         self.sockets: list[Socket] = []
         self.heard: list[Any] = []
         self.port = 0
+        self.scheme = "ws"
         self.ended = asyncio.Event()
 
     @property
     def url(self) -> str:
-        return f"ws://127.0.0.1:{self.port}/mcp"
+        return f"{self.scheme}://127.0.0.1:{self.port}/mcp"
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(asyncio.IncompleteReadError, ConnectionError):
@@ -120,9 +122,12 @@ async def well(socket: Socket, message: Any) -> None:
 
 
 @asynccontextmanager
-async def sockets(call: Call = well, **options: Any) -> AsyncIterator[SocketServer]:
+async def sockets(
+    call: Call = well, *, tls: ssl.SSLContext | None = None, **options: Any
+) -> AsyncIterator[SocketServer]:
     server = SocketServer(call, **options)
-    listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
+    server.scheme = "ws" if tls is None else "wss"
+    listening = await asyncio.start_server(server.serve, "127.0.0.1", 0, ssl=tls)
     server.port = listening.sockets[0].getsockname()[1]
     try:
         yield server

@@ -6,6 +6,10 @@ import socket
 
 import pytest
 
+from tests.http_client.tls import pki
+
+__all__ = ["pki"]  # a fixture, for the tests of this folder
+
 
 @pytest.fixture
 def unused_port():

@@ -20,7 +20,7 @@ from typing import Final
 
 from dragoman.errors import ClosedError, ConnectError, LocalError, UsageError
 from dragoman.transports.http_base import Address, HttpOptions, HttpRequest
-from dragoman.transports.http_proxy import choose_proxy
+from dragoman.transports.http_proxy import choose_proxy, connect_request, place, refused
 from dragoman.transports.http_wire import Connection, WireReply
 
 _BREAK: Final = re.compile(r"[\r\n\0]")
@@ -188,14 +188,11 @@ class Pool:
     async def _within(self, address: Address) -> Connection:
         limit = self._options.connect_timeout
         via = self._proxy(address)
-        place = f"{address.host}:{address.port}"
-        if via is not None:
-            place += f" through the proxy {via.host}:{via.port}"
         try:
             async with asyncio.timeout(limit):
                 return await self._open(address, via)
         except OSError as exc:  # of which running out of time and the errors of TLS and names are kinds
-            raise unreachable(place, exc, limit=limit) from exc
+            raise unreachable(place(address, via), exc, limit=limit) from exc
 
     async def _open(self, address: Address, via: Address | None) -> Connection:
         loop = asyncio.get_running_loop()
@@ -214,19 +211,13 @@ class Pool:
 
     async def _tunnel(self, connection: Connection, address: Address, *, via: Address) -> Connection:
         """TLS with the server through a proxy that only passes bytes on."""
-        host = f"[{address.host}]" if ":" in address.host else address.host
-        lines = [f"CONNECT {host}:{address.port} HTTP/1.1", f"Host: {host}:{address.port}"]
-        if via.credentials:
-            lines.append(f"Proxy-Authorization: {via.credentials}")
-        reply = connection.request(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"), b"")
+        reply = connection.request(connect_request(address, via), b"")
         try:
             await reply.head()
         except LocalError as exc:
             raise ConnectError(f"the proxy {via.shown}: {exc.message}", stage="connect") from None
         if reply.status != 200:
-            hint = "user and password in the proxy's URL" if reply.status == 407 else None
-            text = f"the proxy {via.shown} refused to connect to {host}:{address.port}: HTTP {reply.status}"
-            raise ConnectError(text, stage="connect", hint=hint)
+            raise refused(address, via, status=reply.status)
         inner = Connection(self._freed)
         transport = connection.detach()
         try:
@@ -306,13 +297,13 @@ def tls_context(options: HttpOptions) -> ssl.SSLContext:
     return context
 
 
-def unreachable(place: str, fault: OSError, *, limit: float) -> ConnectError:
-    """The error for a connection to `place` that did not come about within `limit` seconds."""
+def unreachable(where: str, fault: OSError, *, limit: float) -> ConnectError:
+    """The error for a connection to `where` that did not come about within `limit` seconds."""
     if isinstance(fault, TimeoutError):
-        text, hint = f"no connection to {place} within {limit:g} s", None
+        text, hint = f"no connection to {where} within {limit:g} s", None
     else:
         reason, hint = _reason(fault)
-        text = f"no connection to {place}: {reason}"
+        text = f"no connection to {where}: {reason}"
     error = ConnectError(text, stage="connect", hint=hint)
     error.undelivered = True
     # The server may be there in a moment, but no name, no certificate and no setting becomes another one.

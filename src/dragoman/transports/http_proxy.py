@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from ipaddress import ip_address, ip_network
 
-from dragoman.errors import UsageError
+from dragoman.errors import ConnectError, UsageError
 from dragoman.transports.http_base import Address, HttpOptions, parse_address
 
 
@@ -30,6 +30,33 @@ def choose_proxy(target: Address, options: HttpOptions, *, environ: Mapping[str,
         if value:
             return None if excluded(target, _variable(environ, "no_proxy")) else _proxy(value, variable)
     return None
+
+
+def place(target: Address, via: Address | None) -> str:
+    """What a connection goes to, for errors."""
+    through = "" if via is None else f" through the proxy {via.host}:{via.port}"
+    return f"{target.host}:{target.port}{through}"
+
+
+def connect_request(target: Address, via: Address) -> bytes:
+    """What a proxy is asked to pass bytes on with (RFC 9110, 9.3.6)."""
+    host = _authority(target)
+    lines = [f"CONNECT {host} HTTP/1.1", f"Host: {host}"]
+    if via.credentials:
+        lines.append(f"Proxy-Authorization: {via.credentials}")
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+
+
+def refused(target: Address, via: Address, *, status: int) -> ConnectError:
+    """The error for a proxy that does not pass bytes on."""
+    hint = "user and password in the proxy's URL" if status == 407 else None
+    text = f"the proxy {via.shown} refused to connect to {_authority(target)}: HTTP {status}"
+    return ConnectError(text, stage="connect", hint=hint)
+
+
+def _authority(target: Address) -> str:
+    host = f"[{target.host}]" if ":" in target.host else target.host
+    return f"{host}:{target.port}"
 
 
 def _variable(environ: Mapping[str, str], name: str) -> str:

@@ -25,7 +25,7 @@ from dragoman.transports.http_base import Address, HttpOptions, parse_address
 from dragoman.transports.http_fault import Place, http_error, secrets_of
 from dragoman.transports.http_head import check_headers
 from dragoman.transports.http_pool import tls_context, unreachable
-from dragoman.transports.http_proxy import choose_proxy
+from dragoman.transports.http_proxy import choose_proxy, connect_request, place, refused
 from dragoman.transports.ws_frames import BINARY, CLOSE, PING, PONG, TEXT, Frame, Frames, encode
 from dragoman.version import VERSION
 
@@ -84,13 +84,14 @@ class WebSocketTransport(Channel):
 
     async def _connect(self) -> None:
         address, limit = self._address, self._options.connect_timeout
+        via = choose_proxy(address, self._options, environ=os.environ)
         try:
             async with asyncio.timeout(limit):
-                self._reader, self._writer = await self._dial(address)
+                self._reader, self._writer = await self._dial(address, via)
                 await self._upgrade(self._reader, self._writer)
         except OSError as exc:
             self._drop()
-            raise unreachable(f"{address.host}:{address.port}", exc, limit=limit) from exc
+            raise unreachable(place(address, via), exc, limit=limit) from exc
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
             self._drop()
             raise PeerFault("what came back is no answer to a WebSocket handshake") from None
@@ -99,22 +100,19 @@ class WebSocketTransport(Channel):
             raise
         self._listening = asyncio.get_running_loop().create_task(self._listen(self._reader))
 
-    async def _dial(self, address: Address) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        via = choose_proxy(address, self._options, environ=os.environ)
+    async def _dial(
+        self, address: Address, via: Address | None
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         context = tls_context(self._options) if address.scheme == "https" else None
         if via is None:
             return await asyncio.open_connection(address.host, address.port, ssl=context)
         outer = tls_context(self._options) if via.scheme == "https" else None
         reader, writer = await asyncio.open_connection(via.host, via.port, ssl=outer)
         try:
-            host = f"[{address.host}]" if ":" in address.host else address.host
-            fields = {"Host": f"{host}:{address.port}"}
-            if via.credentials:
-                fields["Proxy-Authorization"] = via.credentials
-            writer.write(_request(f"CONNECT {host}:{address.port}", [*fields.items()]))
-            head = await _read_head(reader)
-            if head.status != 200:
-                raise ConnectError(f"the proxy {via.shown} refused to connect: HTTP {head.status}")
+            writer.write(connect_request(address, via))
+            status = await _tunnelled(reader, via)
+            if status != 200:
+                raise refused(address, via, status=status)
             if context is not None:
                 await writer.start_tls(context, server_hostname=address.host)
         except BaseException:
@@ -226,6 +224,14 @@ def parse_ws(url: str) -> Address:
 def _request(line: str, fields: list[tuple[str, str]]) -> bytes:
     lines = [f"{line} HTTP/1.1", *(f"{name}: {value}" for name, value in fields)]
     return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+
+
+async def _tunnelled(reader: asyncio.StreamReader, via: Address) -> int:
+    """The status with which a proxy answers."""
+    try:
+        return (await _read_head(reader)).status
+    except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
+        raise ConnectError(f"the proxy {via.shown} gave no answer that is HTTP", stage="connect") from None
 
 
 async def _read_head(reader: asyncio.StreamReader) -> _Head:
