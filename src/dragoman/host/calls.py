@@ -146,7 +146,7 @@ class Calls:
             return Outcome(use, judged.by or "host", judged.text, name, judged.faults, decision)
         if decision is None or decision.effect != "allow":
             why = "" if decision is None else f": {decision.why}"
-            return Outcome(use, "permission", text=f"Not permitted{why}", name, decision=decision)
+            return Outcome(use, "permission", f"Not permitted{why}", name, decision=decision)
         session = self._roster.sessions.get(name.server)
         if session is None or session.tools.get(name.tool) != tool:
             # A person may take long to answer, and said yes to the tool as it was shown.
