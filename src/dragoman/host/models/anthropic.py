@@ -11,7 +11,6 @@ from typing import Any, Final
 
 from dragoman.client import ToolResult
 from dragoman.errors import UsageError
-from dragoman.host.models import strictness
 from dragoman.host.models.anthropic_rules import history_fault, tools_fault
 from dragoman.host.models.anthropic_stream import AnthropicReader
 from dragoman.host.models.base import (
@@ -31,6 +30,7 @@ from dragoman.host.models.defining import Prepared, prepare, report
 from dragoman.host.models.pieces import FAILED, Media, Piece, Text, pieces, structured
 from dragoman.host.models.requests import body, counts, tokens
 from dragoman.host.models.schemas import UnfitError, properties, table, tables
+from dragoman.host.models.strictness import anthropic as held
 from dragoman.host.naming import API_NAMES
 
 PROPERTY: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
@@ -57,9 +57,9 @@ _STOPS: Final[Mapping[str, Stop]] = {
 class Messages:
     """The API as `Api` has it."""
 
-    name: Final = "anthropic-messages"
-    searches: Final = True
-    endpoint: Final = Endpoint(
+    name: str = "anthropic-messages"
+    searches: bool = True
+    endpoint: Endpoint = Endpoint(
         "https://api.anthropic.com",
         "/v1/messages",
         "/v1/messages",
@@ -187,7 +187,7 @@ def _definition(found: Definitions, item: Prepared, *, strict: bool) -> Block:
     block: Block = {"name": item.name, "description": item.description, "input_schema": item.schema}
     if strict:
         try:
-            block["input_schema"], lost = strictness.anthropic(item.schema)
+            block["input_schema"], lost = held(item.schema)
             report(found, item.shown, lost)
             block["strict"] = True
         except UnfitError as exc:

@@ -33,13 +33,14 @@ def fitted(
     taken = {name for name in shown if rule.accepts(name)}
     named: list[tuple[str, Shown]] = []
     for item in shown.values():
-        name = item.name if item.name in taken else _legal(item.name, rule, taken=taken)
+        name = item.name if item.name in taken else legal(item.name, rule, taken=taken)
         taken.add(name)
         named.append((name, item))
     return named, left_out
 
 
-def _legal(name: str, rule: ApiNames, *, taken: Collection[str]) -> str:
+def legal(name: str, rule: ApiNames, *, taken: Collection[str]) -> str:
+    """A name that the rule accepts, for one that it does not, and that is not among those taken."""
     plain = _ILLEGAL.sub("_", name)
     if not rule.accepts(plain[:1]):
         plain = f"_{plain}"
