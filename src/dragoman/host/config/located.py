@@ -49,7 +49,8 @@ class Node:
 
     `members` are those of an object, the last of a name where it stands twice, and `names` the places
     of their names; `twice` lists names that stand more than once. `items` are those of an array. `file`
-    is set where values of several files are put together.
+    is set where values of several files are put together. `end` is the offset behind the value, in a text of
+    JSON without its mark of byte order.
     """
 
     value: Any
@@ -60,6 +61,7 @@ class Node:
     items: tuple[Node, ...] = ()
     twice: tuple[str, ...] = ()
     file: str = ""
+    end: int = 0
 
 
 def parse(text: str, *, comments: bool = False) -> Node:
@@ -109,7 +111,7 @@ class _Reader:
             return self._array(start, depth)
         line, column = self.place(start)
         value, end = self._string(start) if head == '"' else self._scalar(start)
-        return Node(value, line, column), end
+        return Node(value, line, column, end=end), end
 
     def _scalar(self, start: int) -> tuple[Any, int]:
         for word, value in _WORDS.items():
@@ -153,7 +155,7 @@ class _Reader:
             members[name], names[name] = node, where
             at, done = self._next("}", end)
         value = {name: node.value for name, node in members.items()}
-        return Node(value, line, column, members=members, names=names, twice=tuple(twice)), at + 1
+        return Node(value, line, column, members=members, names=names, twice=tuple(twice), end=at + 1), at + 1
 
     def _array(self, start: int, depth: int) -> tuple[Node, int]:
         line, column = self.place(start)
@@ -163,7 +165,7 @@ class _Reader:
             node, end = self.value(at, depth + 1)
             items.append(node)
             at, done = self._next("]", end)
-        return Node([item.value for item in items], line, column, items=tuple(items)), at + 1
+        return Node([item.value for item in items], line, column, items=tuple(items), end=at + 1), at + 1
 
     def _first(self, bracket: str, start: int) -> tuple[int, bool]:
         """The place of the first element, or of the closing bracket and True."""
