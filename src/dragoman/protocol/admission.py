@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET
 
 from dragoman.errors import Refusal
-from dragoman.jsonrpc.message import Id, Request
+from dragoman.jsonrpc.message import ABSENT, Id, Request
 from dragoman.model import UNSUPPORTED_PROTOCOL_VERSION, Params, RequestMeta
 from dragoman.protocol.call import Call, Channel
 from dragoman.protocol.link import Link
@@ -34,20 +34,28 @@ _KEPT: Final = 64
 _KEPT_BYTES: Final = 2048  # of one
 
 
-class _Said(msgspec.Struct):
-    """What a `_meta` says, for all requests that say it in the same bytes.
+class _Said(msgspec.Struct, eq=False):
+    """What a `_meta` says, for all requests that say it in the same bytes, which are `raw`.
 
     `revision` and `caller` are there where it names a revision that has no handshake: of such a
     request nothing else decides who calls. They are shared, and not to be changed.
     """
 
+    raw: msgspec.Raw
     meta: RequestMeta
     revision: Revision | None = None
     caller: Caller | None = None
 
 
-_NOTHING = _Said(EMPTY_META)
-_heard: dict[bytes, _Said] = {}  # a client says the same with each request
+class _Memory(msgspec.Struct, eq=False):
+    """What clients said that say the same with each request: the last one, and some more."""
+
+    last: _Said
+    said: dict[bytes, _Said] = {}
+
+
+_NOTHING = _Said(ABSENT, EMPTY_META)
+_heard = _Memory(_NOTHING)
 
 
 def admit(
@@ -74,8 +82,10 @@ def admit(
         params = (_readers.get(name) or _reader(name, extra))(request.params or b"{}")
     except msgspec.ValidationError as exc:
         params, fault = _salvage(request), _invalid(exc)
-    raw = params.meta
-    said = _NOTHING if raw is UNSET else _heard.get(bytes(raw)) or _hear(raw)
+    if params.meta is UNSET:
+        said = _NOTHING
+    elif (said := _heard.last).raw != params.meta:
+        said = _hear(params.meta)
     revision = said.revision or _resolve(name, said.meta, link=link, carrier=carrier)
     method = revision.methods.get(name) or _added(name, revision, extra=extra)
     if method is None:
@@ -130,26 +140,36 @@ def _salvage(request: Request) -> Params:
 
 
 def _hear(raw: msgspec.Raw) -> _Said:
-    """What a `_meta` says that was not heard before, or is not kept. Raises Refusal."""
+    """What a `_meta` says that is not what was heard last. Raises Refusal."""
+    text = bytes(raw)
+    said = _heard.said.get(text)
+    if said is None:
+        said = _read_meta(text)
+        # What belongs to one request alone will not come again.
+        meta = said.meta
+        if said.revision is None or meta.progress_token is not UNSET or meta.traceparent is not UNSET:
+            return said
+        if len(text) > _KEPT_BYTES:
+            return said
+        if len(_heard.said) >= _KEPT:
+            _heard.said.clear()
+        _heard.said[text] = said
+    _heard.last = said
+    return said
+
+
+def _read_meta(text: bytes) -> _Said:
     try:
-        meta = _meta(raw)
+        meta = _meta(text)
     except msgspec.ValidationError as exc:
         raise Refusal(-32602, f"Invalid params: {_place(str(exc), '_meta')}") from None
     named = meta.protocol_version
     if named is UNSET:
-        return _Said(meta)
+        return _Said(ABSENT, meta)
     revision = BY_VERSION.get(named)
     if revision is None or revision.handshake:
         raise unsupported(named)
-    said = _Said(meta, revision)
-    # What belongs to one request alone will not come again.
-    if meta.progress_token is UNSET and meta.traceparent is UNSET:
-        text = bytes(raw)
-        if len(text) <= _KEPT_BYTES:
-            if len(_heard) >= _KEPT:
-                _heard.clear()
-            _heard[text] = said
-    return said
+    return _Said(msgspec.Raw(text), meta, revision)
 
 
 def _invalid(exc: msgspec.ValidationError) -> Refusal:

@@ -86,7 +86,8 @@ class Kernel:
         self.run_task: Callable[[Tool, Call], Awaitable[Result]] | None = None  # for tools with `task`
         self._rounds = rounds
         self.layers: list[Middleware] = []
-        self._folded: Handler | None = None
+        self._folded: Handler | None = None  # none as long as there are no layers
+        self._reader = self._read
         self._kept: dict[tuple[str, str, str | None], _Kept] = {}
         info = msgspec.json.encode(identity.info)
         self._seal_meta: dict[str, Any] = {SERVER_INFO_KEY: Raw(info)}
@@ -108,10 +109,8 @@ class Kernel:
 
     async def handle(self, call: Call) -> Result:
         """The sealed result of one call. Raises Refusal."""
-        run = self._folded
-        if run is None:
-            run = self._folded = fold(self.layers, self._route)
-        call.home = home = self.home
+        run = self._folded or self._routes.get(call.method.name) or self._route
+        home = call.home = self.home
         if home.life is not None:
             call.lifespan = await home.life.value()
         result = await run(call)
@@ -158,7 +157,7 @@ class Kernel:
     def use(self, layer: Middleware) -> None:
         """Add a middleware inside those that are there."""
         self.layers.append(layer)
-        self._folded = None
+        self._folded = fold(self.layers, self._route)
 
     def extend(self, extension: Extension) -> None:
         """Add what an extension brings. Raises UsageError if it is there already."""
@@ -297,7 +296,7 @@ class Kernel:
     async def in_rounds(self, call: Call, handle: Handler) -> Result:
         """Answer a call whose handler may ask the client."""
         params = call.params
-        call.reader = self._read
+        call.reader = self._reader
         came_back = params.request_state is not UNSET or params.input_responses is not UNSET
         if came_back and not call.revision.asks_inline:
             self._rounds().open(call)

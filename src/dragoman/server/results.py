@@ -14,6 +14,7 @@ from dragoman.model import (
     ContentBlock,
     EmbeddedResource,
     ImageContent,
+    InputRequiredResult,
     ResourceLink,
     TextContent,
 )
@@ -53,7 +54,7 @@ class Results(msgspec.Struct, frozen=True, eq=False):
         schema = dict(written)
         return Results(None, schema, Validator(schema))
 
-    def of(self, value: Any) -> CallToolResult:
+    def of(self, value: Any) -> CallToolResult | InputRequiredResult:
         """The result for `value`.
 
         Raises:
@@ -68,6 +69,8 @@ class Results(msgspec.Struct, frozen=True, eq=False):
         output = self.output
         if isinstance(value, CallToolResult):
             return self._whole(value)
+        if isinstance(value, InputRequiredResult):
+            return value
         content = _content(value)
         if content is not None:
             return CallToolResult(content=_checked(content))

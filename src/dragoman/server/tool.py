@@ -12,7 +12,7 @@ import msgspec
 from msgspec import UNSET
 
 from dragoman.errors import DragomanError, Refusal, ToolError, UsageError
-from dragoman.model import CallToolResult, Icon, InputRequiredResult, Result, TextContent, ToolAnnotations
+from dragoman.model import CallToolResult, Icon, Result, TextContent, ToolAnnotations
 from dragoman.model import Tool as Entry
 from dragoman.protocol.call import Call
 from dragoman.schema.errors import ArgumentError, Fault, OutputError
@@ -108,7 +108,7 @@ class Tool(msgspec.Struct, eq=False):
                 else self.needs.around(call, arguments, invoke=self.invoke)
             )
             value = await (work if self.timeout is None else self._within(work, self.timeout))
-            return value if isinstance(value, InputRequiredResult) else self.results.of(value)
+            return self.results.of(value)
         except (Refusal, Suspend, GeneratorExit):  # the last is how a coroutine is thrown away
             raise
         except BaseException as exc:  # noqa: BLE001  # whatever a tool raises is its answer, sys.exit() included

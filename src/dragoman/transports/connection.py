@@ -204,7 +204,9 @@ class ServerConnection:
             return
         channel = self._open[request.id] = StreamChannel(self, collector=collector)
         self.full = len(self._open) >= self._max
-        channel.task = self._starter.begin(self._run(request, channel, send=send))
+        task = self._starter.begin(self._run(request, channel, send=send))
+        if task is not None:
+            channel.task = task
 
     async def _run(self, request: Request, channel: StreamChannel, *, send: Callable[[bytes], None]) -> None:
         try:

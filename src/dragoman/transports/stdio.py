@@ -259,7 +259,7 @@ class _Session(asyncio.Protocol):
                 backlog.extend(frames[index:])
                 self._regulate()
                 return
-            if isinstance(frame, bytes):
+            if type(frame) is bytes:
                 connection.receive(frame)
             else:
                 self._too_long(frame)
