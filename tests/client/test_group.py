@@ -14,6 +14,8 @@ from dragoman.client.group import ClientGroup
 from dragoman.client.member import Retry
 from dragoman.errors import ClosedError, ConnectError, LocalError, RemoteError, UsageError
 from tests.client.scripted import NEW, OLD, Fail, Scripted, handshake, stateless, text, tool
+from tests.faults.test_http import answer, greets
+from tests.http_client.server import Asked, serving
 
 SOON = Retry(first=0.01, most=0.02)
 BOUND = 20.0
@@ -412,3 +414,105 @@ def test_files_that_cannot_be(content, said, tmp_path):
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(UsageError, match="cannot be read"):
         ClientGroup(tmp_path / "none.json")
+
+
+# --- prompts and resources --------------------------------------------------------------------------
+
+
+def library(name: str, *resources: str) -> Server:
+    """A server with a prompt, these resources and a family of its own."""
+    server = Server(name, version="1")
+
+    @server.prompt
+    def greet(who: str = "you") -> str:
+        return f"{name} greets {who}"
+
+    @server.resource(f"{name}://items/{{item}}")
+    def item(item: str) -> str:
+        return f"{name} has {item}"
+
+    for uri in resources:
+        server.add_resource(uri, f"{name}: {uri}")
+    return server
+
+
+async def test_the_prompts_of_all_under_names_that_lead_back():
+    servers = {"a": library("a"), "b": library("b"), "c": scripted("t")}
+    async with ClientGroup(servers) as group:
+        assert [prompt.name for prompt in await group.list_prompts()] == ["mcp__a__greet", "mcp__b__greet"]
+        result = await group.get_prompt("mcp__b__greet", {"who": "her"}, timeout=5)
+        assert result.messages[0].content.text == "b greets her"
+        found = group.prompt_names.find("mcp__a__greet")
+        assert (found.server, found.tool) == ("a", "greet")
+
+
+async def test_a_prompt_is_found_without_a_list_before():
+    async with ClientGroup({"a": library("a")}) as group:
+        assert (await group.get_prompt("mcp__a__greet")).messages[0].content.text == "a greets you"
+        with pytest.raises(UsageError, match=r"no prompt is called 'mcp__a__great'.*\n.*'mcp__a__greet'"):
+            await group.get_prompt("mcp__a__great")
+
+
+async def test_resources_are_told_apart_by_their_server():
+    servers = {"a": library("a", "file:///x", "file:///y"), "b": library("b", "file:///x")}
+    async with ClientGroup(servers) as group:
+        found = {server: [one.uri for one in ones] for server, ones in (await group.list_resources()).items()}
+        assert found == {"a": ["file:///x", "file:///y"], "b": ["file:///x"]}
+        families = await group.list_resource_templates()
+        assert [one.uri_template for one in families["b"]] == ["b://items/{item}"]
+
+        async def read(uri: str, **where: str) -> str:
+            return (await group.read_resource(uri, **where)).contents[0].text
+
+        assert await read("file:///y") == "a: file:///y"
+        assert await read("b://items/7") == "b has 7"
+        assert await read("file:///x", server="b") == "b: file:///x"
+        with pytest.raises(UsageError, match="several servers have 'file:///x': a, b"):
+            await read("file:///x")
+        with pytest.raises(UsageError, match="no server lists 'c://1'"):
+            await read("c://1")
+        with pytest.raises(UsageError, match="no server 'c'"):
+            await read("file:///x", server="c")
+
+
+async def test_a_server_that_joins_later_is_looked_at_before_a_resource_is_read():
+    async with ClientGroup({"a": library("a", "file:///x")}) as group:
+        await group.read_resource("file:///x")
+        await group.add("b", library("b", "file:///x"))
+        with pytest.raises(UsageError, match="several servers"):
+            await group.read_resource("file:///x")
+        await group.remove("a")
+        assert (await group.read_resource("file:///x")).contents[0].text == "b: file:///x"
+
+
+async def test_one_server_that_cannot_list_does_not_hide_the_others():
+    async def calls(_transport, heard):
+        raise Fail(-32603, "broken")
+
+    broken = Scripted(stateless(calls, capabilities={"prompts": {}, "resources": {}}))
+    async with ClientGroup({"broken": broken, "a": library("a", "file:///x")}) as group:
+        assert [prompt.name for prompt in await group.list_prompts()] == ["mcp__a__greet"]
+        assert list(await group.list_resources()) == ["a"]
+        assert (await group.read_resource("file:///x")).contents
+
+
+async def test_the_caller_says_whether_a_call_may_be_made_again():
+    left = 0
+
+    async def call(asked: Asked) -> None:
+        nonlocal left
+        left -= 1
+        if left >= 0:
+            await asked.stream()
+            asked.drop()
+        else:
+            await asked.reply(200, answer(asked))
+
+    async with asyncio.timeout(BOUND), serving(greets(call)) as server:
+        async with ClientGroup({"a": server.url}) as group:
+            (tool,) = await group.list_tools()  # its readOnlyHint says that it may be called again
+            left = 1
+            assert (await group.call_tool(tool.name)).text == "well"
+            left = 1
+            with pytest.raises(ClosedError):
+                await group.call_tool(tool.name, idempotent=False)

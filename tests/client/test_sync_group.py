@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 
 import pytest
 
 from dragoman import Context, Server
+from dragoman.client.group import ClientGroup
 from dragoman.client.sync_group import SyncClientGroup
 from dragoman.errors import ClosedError, UsageError
 
@@ -30,6 +32,39 @@ def test_verbs_without_await():
         group.add("c", adding("c"))
         group.remove("a")
         assert list(group.servers) == ["b", "c"]
+
+
+def test_prompts_and_resources_without_await():
+    server = Server("a", version="1")
+
+    @server.prompt
+    def greet(who: str) -> str:
+        return f"hello {who}"
+
+    server.add_resource("file:///x", "here")
+    with SyncClientGroup({"a": server}) as group:
+        assert [prompt.name for prompt in group.list_prompts()] == ["mcp__a__greet"]
+        assert group.get_prompt("mcp__a__greet", {"who": "you"}).messages[0].content.text == "hello you"
+        assert group.prompt_names.find("mcp__a__greet").tool == "greet"
+        assert {server: len(found) for server, found in group.list_resources().items()} == {"a": 1}
+        assert list(group.list_resource_templates()) == ["a"]
+        assert group.read_resource("file:///x", server="a").contents[0].text == "here"
+
+
+def test_it_has_what_the_group_has():
+    ours = {name for name in dir(ClientGroup) if not name.startswith("_")}
+    assert ours <= set(dir(SyncClientGroup))
+    for name in ours - {"changes"}:
+        mine, other = getattr(ClientGroup, name), getattr(SyncClientGroup, name)
+        if inspect.isfunction(mine):
+            assert list(inspect.signature(mine).parameters) == list(inspect.signature(other).parameters)
+
+
+async def test_with_is_asked_for_where_async_with_was_written():
+    with pytest.raises(UsageError, match="entered with `with`") as caught:
+        async with SyncClientGroup({}):
+            pass
+    assert "ClientGroup where there is an event loop" in str(caught.value)
 
 
 def test_several_threads():

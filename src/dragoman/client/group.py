@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Coroutine, Iterable, Mapping
-from difflib import get_close_matches
+from collections.abc import Callable, Mapping
 from types import MappingProxyType, TracebackType
 from typing import Any, Final, Self, TypeAlias, Unpack
 
@@ -18,22 +17,23 @@ from msgspec.structs import replace
 from dragoman.client.changes import Change, Changes
 from dragoman.client.client import Client
 from dragoman.client.member import Member, Retry
-from dragoman.client.options import ClientKeywords, ClientOptions, ProgressHandler
+from dragoman.client.merged import MergedVerbs, sought
+from dragoman.client.options import ClientKeywords, ClientOptions
 from dragoman.client.result import ToolResult
 from dragoman.client.servers import ServersLike, Unusable, entry, read
+from dragoman.client.session import CallKeywords
 from dragoman.client.target import TargetLike
-from dragoman.errors import ClosedError, ConnectError, DeadlineError, UsageError
+from dragoman.errors import ClosedError, ConnectError, UsageError
 from dragoman.model import Tool
-from dragoman.protocol.naming import Name, Names
+from dragoman.protocol.naming import Names
 
 RETRY: Final = Retry()
 PATIENCE: Final = 10.0
-_LISTED: Final = 10  # names that the error for an unknown tool lists at most
 
 Each: TypeAlias = Mapping[str, ClientKeywords] | Callable[[str], ClientKeywords]
 
 
-class ClientGroup:
+class ClientGroup(MergedVerbs):
     """Clients of many servers, started side by side and kept connected::
 
         async with ClientGroup("mcp.json") as group:
@@ -62,13 +62,12 @@ class ClientGroup:
         variables: Mapping[str, str] | None = None,
         **options: Unpack[ClientKeywords],
     ) -> None:
+        super().__init__(patience=patience)
         ClientOptions.of(options)
         self._options = options
         self._each = each
         self._retry = retry
-        self._patience = patience
         self._variables = os.environ if variables is None else variables
-        self._members: dict[str, Member] = {}
         self._names = Names()
         self._streams: set[Changes] = set()
         self._open = False
@@ -158,6 +157,8 @@ class ClientGroup:
         """Close one server and forget it; its tools' names are not given to others. UsageError if unknown."""
         member = self.member(name)
         del self._members[name]
+        for kind in (self._prompts, self._resources, self._templates):
+            kind.forget(name)
         await member.close()
 
     async def retry(self, name: str | None = None) -> None:
@@ -168,20 +169,6 @@ class ClientGroup:
             member.settled.clear()
             member.hurry()
         await self._patiently(member.settled.wait() for member in waiting)
-
-    async def _patiently(self, works: Iterable[Coroutine[Any, Any, Any]]) -> None:
-        """Await all of them, for at most `patience` seconds; none of them raises."""
-        tasks = [asyncio.ensure_future(work) for work in works]
-        if not tasks:
-            return
-        try:
-            await asyncio.wait(tasks, timeout=self._patience)
-        finally:
-            late = [task for task in tasks if not task.done()]
-            for task in late:
-                task.cancel()
-            if late:
-                await asyncio.wait(late)
 
     # Facts -------------------------------------------------------------------------------------------
 
@@ -197,13 +184,6 @@ class ClientGroup:
         A name is at most 64 characters of `A-Za-z0-9_-`, and means the same tool as long as this group lives.
         """
         return self._names
-
-    def member(self, name: str) -> Member:
-        """One server, and how it fares. Raises UsageError if there is none of that name."""
-        member = self._members.get(name)
-        if member is None:
-            raise UsageError(f"there is no server {name!r}; there is {', '.join(self._members) or 'none'}")
-        return member
 
     def __getitem__(self, name: str) -> Client:
         """The client of one server, for all that concerns it alone.
@@ -280,11 +260,8 @@ class ClientGroup:
         name: str,
         arguments: Mapping[str, Any] | None = None,
         *,
-        progress: ProgressHandler | None = None,
-        timeout: float | None = None,
-        idle_timeout: float | None = None,
-        meta: Mapping[str, Any] | None = None,
         check: bool = False,
+        **keywords: Unpack[CallKeywords],
     ) -> ToolResult:
         """Call a tool by the name under which this group lists it. As `Client.call_tool`.
 
@@ -293,34 +270,7 @@ class ClientGroup:
             ConnectError: its server is not connected; says why, and when it is tried again.
             RemoteError, LocalError: as `Client.call_tool`.
         """
-        found = self._find(name)
-        member = self.member(found.server)
-        client = await member.ready()
-        try:
-            return await client.call_tool(
-                found.tool,
-                arguments,
-                progress=progress,
-                timeout=timeout,
-                idle_timeout=idle_timeout,
-                meta=meta,
-                check=check,
-            )
-        except (ClosedError, ConnectError):
-            member.suspect()
-            raise
-        except DeadlineError as exc:
-            if exc.stage == "idle":
-                member.suspect(silent=True)
-            raise
-
-    def _find(self, name: str) -> Name:
-        found = self._names.find(name)
-        if found is None or found.server not in self._members:
-            known = [entry.model for entry in self._names if entry.server in self._members]
-            near = get_close_matches(name, known, n=1)
-            listed = ", ".join(known[:_LISTED]) or "none"
-            more = f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
-            hint = f"did you mean {near[0]!r}?" if near else f"there is {listed}{more}"
-            raise UsageError(f"no tool is called {name!r}", stage="call", hint=hint)
-        return found
+        found = sought(name, self._names, servers=self._members, noun="tool")
+        return await self._at(
+            found.server, lambda client: client.call_tool(found.tool, arguments, check=check, **keywords)
+        )

@@ -12,12 +12,13 @@ from dragoman.client.background import Blocking
 from dragoman.client.changes import Change, Changes
 from dragoman.client.group import PATIENCE, RETRY, ClientGroup, Each
 from dragoman.client.member import Member, Retry
-from dragoman.client.options import ClientKeywords, ProgressHandler
+from dragoman.client.options import ClientKeywords
 from dragoman.client.result import ToolResult
 from dragoman.client.servers import ServersLike
+from dragoman.client.session import CallKeywords, RequestKeywords
 from dragoman.client.target import TargetLike
 from dragoman.errors import ClosedError
-from dragoman.model import Tool
+from dragoman.model import GetPromptResult, Prompt, ReadResourceResult, Resource, ResourceTemplate, Tool
 from dragoman.protocol.naming import Names
 
 
@@ -60,6 +61,15 @@ class SyncClientGroup(Blocking):
         """As `ClientGroup.names`."""
         return self._group.names
 
+    @property
+    def prompt_names(self) -> Names:
+        """As `ClientGroup.prompt_names`."""
+        return self._group.prompt_names
+
+    def member(self, name: str) -> Member:
+        """As `ClientGroup.member`."""
+        return self._group.member(name)
+
     def add(self, name: str, target: TargetLike) -> None:
         """As `ClientGroup.add`."""
         self._run(self._group.add(name, target))
@@ -98,19 +108,39 @@ class SyncClientGroup(Blocking):
         name: str,
         arguments: Mapping[str, Any] | None = None,
         *,
-        progress: ProgressHandler | None = None,
-        timeout: float | None = None,
-        idle_timeout: float | None = None,
-        meta: Mapping[str, Any] | None = None,
         check: bool = False,
+        **keywords: Unpack[CallKeywords],
     ) -> ToolResult:
         """As `ClientGroup.call_tool`."""
-        result = self._run(
-            self._group.call_tool(
-                name, arguments, progress=progress, timeout=timeout, idle_timeout=idle_timeout, meta=meta
-            )
-        )
+        result = self._run(self._group.call_tool(name, arguments, **keywords))
         return result.raise_for_error() if check else result
+
+    def list_prompts(self, *, refresh: bool = False) -> list[Prompt]:
+        """As `ClientGroup.list_prompts`."""
+        return self._run(self._group.list_prompts(refresh=refresh))
+
+    def get_prompt(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        **keywords: Unpack[RequestKeywords],
+    ) -> GetPromptResult:
+        """As `ClientGroup.get_prompt`."""
+        return self._run(self._group.get_prompt(name, arguments, **keywords))
+
+    def list_resources(self, *, refresh: bool = False) -> dict[str, list[Resource]]:
+        """As `ClientGroup.list_resources`."""
+        return self._run(self._group.list_resources(refresh=refresh))
+
+    def list_resource_templates(self, *, refresh: bool = False) -> dict[str, list[ResourceTemplate]]:
+        """As `ClientGroup.list_resource_templates`."""
+        return self._run(self._group.list_resource_templates(refresh=refresh))
+
+    def read_resource(
+        self, uri: str, *, server: str | None = None, **keywords: Unpack[RequestKeywords]
+    ) -> ReadResourceResult:
+        """As `ClientGroup.read_resource`."""
+        return self._run(self._group.read_resource(uri, server=server, **keywords))
 
     def request(self, server: str, method: str, *, params: Mapping[str, Any] | None = None) -> Any:
         """As `Client.request`, of one server."""
