@@ -145,7 +145,8 @@ class Member:
             self.retry_at = loop.time() + delay
             self._become("waiting", self.why)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._again.wait(), delay)
+                async with asyncio.timeout(delay):
+                    await self._again.wait()
             self.retry_at = None
 
     async def _attempt(self) -> None:
@@ -196,7 +197,9 @@ class Member:
         while True:
             self._suspected.clear()
             try:
-                await asyncio.wait_for(self._suspected.wait(), _LOOK)
+                # Not `wait_for`: up to Python 3.11 it loses a cancellation that comes together with the event.
+                async with asyncio.timeout(_LOOK):
+                    await self._suspected.wait()
             except TimeoutError:
                 # A look at what is known here anyway: nothing is sent.
                 if client.facts().get("running", True):
