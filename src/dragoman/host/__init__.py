@@ -20,15 +20,22 @@ from dragoman.host.dialects import DIALECTS, Dialect
 from dragoman.host.files import HostFiles
 from dragoman.host.host import Host
 from dragoman.host.locations import Machine
+from dragoman.host.loop import Limits, Run
 from dragoman.host.models.base import Shown, ToolUse
+from dragoman.host.models.scripted import Says, ScriptedModel
 from dragoman.host.naming import HostNames
 from dragoman.host.options import Answer, Approve, Ask, HostOptions, Lock, Question
 from dragoman.host.outcome import Judged, Outcome
 from dragoman.host.permissions import Call, Decision, decide
+from dragoman.host.provider import Model
+from dragoman.host.provider_fault import ModelError
 from dragoman.host.reading import installed, read_own, read_setup, this_machine
 from dragoman.host.roster import Reloaded
+from dragoman.host.run_events import Event, RunResult
+from dragoman.host.run_state import RunState
 from dragoman.host.session import Frame, Session
 from dragoman.host.supervisor import Supervisor
+from dragoman.host.talk import Prices
 from dragoman.host.trace import Trace
 from dragoman.protocol.naming import Name, Names
 
@@ -40,22 +47,32 @@ __all__ = [
     "Call",
     "Decision",
     "Dialect",
+    "Event",
     "Frame",
     "Host",
     "HostFiles",
     "HostNames",
     "HostOptions",
     "Judged",
+    "Limits",
     "Lock",
     "Machine",
+    "Model",
+    "ModelError",
     "Name",
     "Names",
     "Origin",
     "Outcome",
+    "Prices",
     "Problem",
     "Question",
     "Reloaded",
     "Rule",
+    "Run",
+    "RunResult",
+    "RunState",
+    "Says",
+    "ScriptedModel",
     "ServerConfig",
     "Session",
     "Setup",

@@ -25,6 +25,7 @@ from dragoman.host.config.record import Origin, Problem, Rule, ServerConfig, Set
 from dragoman.host.dialects import dialect
 from dragoman.host.files import HostFiles, Reading
 from dragoman.host.locations import Machine
+from dragoman.host.loop import Run, RunKeywords, started
 from dragoman.host.models import anthropic
 from dragoman.host.models.base import LeftOut, Shown, ToolUse
 from dragoman.host.naming import HostNames
@@ -35,6 +36,7 @@ from dragoman.host.roster import Reloaded, Roster
 from dragoman.host.ruling import pointless
 from dragoman.host.session import Session, Setting
 from dragoman.host.supervisor import Supervisor
+from dragoman.host.talk import AnyModel
 from dragoman.host.watching import places, signature, watch
 
 log = logging.getLogger("dragoman.host")
@@ -274,6 +276,17 @@ class Host:
         block that is no `tool_use`.
         """
         return (await self.answer(block)).block
+
+    def run(self, prompt: str | None = None, *, model: str | AnyModel, **options: Unpack[RunKeywords]) -> Run:
+        """Let a model work on a prompt with the tools: the events of it one by one, or awaited, the result.
+
+        `model` is a `Model`, a text such as `anthropic:NAME`, or anything else that can be asked. For the
+        rest see `RunOptions`; without `prompt`, the run of `state` goes on where it stood.
+
+        Raises:
+            UsageError: the model, a limit or the state cannot be used.
+        """
+        return started(self, prompt, model=model, options=options)
 
     async def answer(
         self, use: ToolUse | Mapping[str, Any], *, sending: Callable[[], None] | None = None

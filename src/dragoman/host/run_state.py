@@ -1,0 +1,107 @@
+"""Where a run of the loop stands, as a record that goes through JSON: what it takes to go on elsewhere.
+
+It holds what was said and called, and no connection, no key and no permission: those are looked up anew.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, Literal, Self, TypeAlias
+
+import msgspec
+
+from dragoman.errors import UsageError
+from dragoman.host.models.base import Item, ToolUse, Usage
+
+VERSION: Final = 1
+_PRIVATE: Final = 0o600
+
+CallState: TypeAlias = Literal["waiting", "started", "sent", "answered"]
+"""`started`: being looked at, nothing left this machine; `sent`: the server has it, the answer is missing."""
+
+
+class Call(msgspec.Struct, kw_only=True):
+    """One call of the last message. `name` is the name on the wire; `block` its answer once there is one."""
+
+    id: str
+    name: str
+    arguments: dict[str, Any]
+    shown: str
+    raw: str | None = None
+    fault: str | None = None
+    state: CallState = "waiting"
+    block: dict[str, Any] | None = None
+
+    @property
+    def use(self) -> ToolUse:
+        """The call as the API has it."""
+        return ToolUse(self.id, self.name, self.arguments, self.raw, self.fault)
+
+
+class RunState(msgspec.Struct, kw_only=True):
+    """A conversation: the `history` in the form of `api`, counts so far, and calls that wait for an answer.
+
+    `found` are tools that the model has searched for. `ended`: the model has had its last word. Counts are
+    of the whole conversation, over all runs.
+    """
+
+    api: str
+    model: str
+    system: str | None = None
+    history: list[Item] = []
+    calls: list[Call] = []
+    found: list[str] = []
+    rounds: int = 0
+    input: int = 0
+    output: int = 0
+    cached: int = 0
+    cost: float = 0.0
+    ended: bool = False
+    version: int = VERSION
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens so far."""
+        return Usage(self.input, self.output, self.cached)
+
+    def dump(self) -> bytes:
+        """The record as JSON."""
+        return msgspec.json.encode(self)
+
+    @classmethod
+    def read(cls, data: bytes | str, *, source: str = "state") -> Self:
+        """The record from its JSON. Raises UsageError where it is none, or of a version not known here."""
+        try:
+            state = msgspec.json.decode(data, type=cls)
+        except (msgspec.DecodeError, RecursionError) as exc:
+            raise UsageError(f"{source}: no state of a run: {exc}") from None
+        if state.version != VERSION:
+            raise UsageError(f"{source}: expected a state of version {VERSION}; received {state.version}")
+        return state
+
+    @classmethod
+    def load(cls, path: Path | str) -> Self:
+        """The record from a file. Raises UsageError where there is none in it."""
+        try:
+            data = Path(path).read_bytes()
+        except OSError as exc:
+            raise UsageError(f"{path}: {exc.strerror}") from None
+        return cls.read(data, source=str(path))
+
+
+def saver(path: Path | str) -> Callable[[RunState], None]:
+    """A `save=` that keeps a file up to date: whole at every moment, readable by its owner alone."""
+    target = Path(path)
+    beside = target.with_name(f".{target.name}.{os.getpid()}")
+
+    def save(state: RunState) -> None:
+        try:
+            with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _PRIVATE), "wb") as file:
+                file.write(state.dump())
+            beside.replace(target)
+        except OSError as exc:
+            raise UsageError(f"{target}: the state of the run could not be saved: {exc.strerror}") from None
+
+    return save
