@@ -146,8 +146,8 @@ def test_tokens_are_about_what_models_count(text: str, least: int, most: int) ->
 
 def test_tokens_of_nothing_and_of_a_definition() -> None:
     assert estimate("") == 0
-    small, large = {"name": "a"}, {"name": "a", "description": "Adds two numbers. " * 20}
-    assert 0 < cost(small) < cost(large)
+    small, large = shown("a"), shown("a", "Adds two numbers. " * 20)
+    assert 0 < cost("a", small.tool) < cost("a", large.tool)
 
 
 @given(st.text(), st.text())

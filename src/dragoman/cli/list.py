@@ -12,6 +12,7 @@ from msgspec import UNSET
 from dragoman.cli import output
 from dragoman.cli.session import perform
 from dragoman.client import Client
+from dragoman.errors import UsageError
 from dragoman.model import Prompt, Resource, ResourceTemplate, Tool, ToolAnnotations
 from dragoman.schema.references import resolve
 from dragoman.schema.shapes import is_array, is_object
@@ -22,6 +23,9 @@ _DEPTH = 2  # alternatives inside of alternatives that are told
 
 def run(options: Namespace) -> int:
     """List them; returns the exit status."""
+    if options.target is None or options.host is not None:
+        said = "TARGET: expected one" if options.host is None else "--host: expected with --cost alone"
+        return output.fail(UsageError(said), json=options.json)
     if options.resources:
         return perform(options, _resources, show=_show_resources)
     if options.prompts:

@@ -34,11 +34,13 @@ COMMANDS: Final = {
     "replay": "play a recording, as a server or against one",
     "mock": "serve the tools of a file, with answers that fit",
     "config": "show the servers of every host's files, and write them in another host's form",
+    "doctor": "look at servers step by step, and say what to do",
+    "lock": "hold servers to what their tools were",
     "demo": "show everything at work on an example",
 }
 # Commands whose words are in another module than `cli/parsers.py`. There `"config export"` has the words
 # of `dragoman config export`, which `cli/config.py` runs too: `options.verb` is `export`.
-_WORDS: Final = {"config": "config_parsers"}
+_WORDS: Final = {"config": "config_parsers", "lock": "check_parsers", "doctor": "check_parsers"}
 # These read their words themselves.
 _OWN_WORDS: Final = frozenset({"demo"})
 # These start no server's file as a client does.
@@ -150,8 +152,8 @@ def _command(name: str, words: list[str]) -> int:
 
 def _run_client(name: str, options: Any) -> int:
     """Run a command; the server's file that it will start is started now, to load while the client does."""
-    if name in _NO_CLIENTS:
-        return _load(name)(options)
+    if name in _NO_CLIENTS or options.target is None or getattr(options, "cost", False):
+        return _load("cost" if getattr(options, "cost", False) else name)(options)
     file, _, server = options.target.rpartition(".py")
     found = os.path.isfile(f"{file}.py")  # noqa: PTH113  # loading pathlib takes time that this is to save
     if not found or server[:1] not in ("", ":"):

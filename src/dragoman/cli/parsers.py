@@ -10,6 +10,8 @@ TARGET_HELP: Final = (
     "a URL, a .py file (server.py or server.py:name), a command line in quotes, or a JSON entry"
 )
 
+TRUSTED_HELP: Final = "start what the folder's own files name, though nobody has approved it"
+
 
 class WordsError(Exception):
     """The words of a command line do not fit the command."""
@@ -46,10 +48,18 @@ def run() -> Parser:
 def list_() -> Parser:
     """`dragoman list`."""
     parser = Parser("list", description=_LIST, examples=_LIST_EXAMPLES)
-    _target(parser)
+    parser.add_argument("target", metavar="TARGET", nargs="?", help=TARGET_HELP)
     other = parser.add_mutually_exclusive_group()
     other.add_argument("--resources", action="store_true", help="resources and families of them, not tools")
     other.add_argument("--prompts", action="store_true", help="prompts, not tools")
+    other.add_argument(
+        "--cost", action="store_true", help="what the tools cost a model, in tokens, estimated"
+    )
+    parser.add_argument("--host", metavar="HOST", help="with --cost, for TARGET: the servers of its files")
+    parser.add_argument(
+        "--folder", metavar="FOLDER", default=".", help="with --host: the project (default: .)"
+    )
+    parser.add_argument("--trusted", action="store_true", help=f"with --host: {TRUSTED_HELP}")
     _connection(parser)
     return parser
 
@@ -156,6 +166,7 @@ _LIST: Final = "List the tools of a server, or its resources, or its prompts."
 _LIST_EXAMPLES: Final = """\
   dragoman list server.py
   dragoman list server.py --resources
+  dragoman list --cost --host claude-code
   dragoman list "npx -y @modelcontextprotocol/server-everything"
   dragoman list https://example.com/mcp --json
 """

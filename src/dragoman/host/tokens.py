@@ -7,9 +7,12 @@ measured with (docs/deferred.md), which is what deciding on a budget needs and a
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
 import msgspec
+from msgspec import UNSET
+
+from dragoman.model import Tool
 
 _PIECES: Final = re.compile(
     r"(?P<word>[A-Za-z\u00c0-\u024f]+)|(?P<number>[0-9]+)|(?P<blank>\s+)"
@@ -49,6 +52,8 @@ def estimate(text: str) -> int:
     return round(total)
 
 
-def cost(definition: Any) -> int:
-    """About how many tokens a tool's definition costs in a request, as compact JSON."""
+def cost(name: str, tool: Tool) -> int:
+    """About how many tokens a tool's definition costs in a request, under the name that the model sees."""
+    said = "" if tool.description is UNSET else tool.description
+    definition = {"name": name, "description": said, "input_schema": tool.input_schema}
     return estimate(_encode(definition).decode())
