@@ -12,7 +12,7 @@ import msgspec
 
 from dragoman.model import Tool
 
-PARTS: Final = ("description", "inputSchema", "outputSchema", "annotations")
+PARTS: Final = ("title", "description", "inputSchema", "outputSchema", "annotations")
 
 
 def describe_tool(tool: Tool) -> tuple[dict[str, Any], dict[str, bytes]]:

@@ -8,7 +8,7 @@ It knows lines as bytes, and not what they tell.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -103,8 +103,8 @@ class ChainFile:
         if size == 0 and rotated(self.path, head.file + 1).exists():
             return self._begun(head)  # whoever rotated died before the head was written
         if head.size > size:
-            head.size = size
-            return self._tell(head, f"the file is shorter than the {head.seq} lines that were written", None)
+            head.size = self._ended(size)
+            return self._tell(head, f"the file is shorter than the {head.seq} lines that were written")
         return self._adopted(head, size)
 
     def _follow(self) -> None:
@@ -129,33 +129,39 @@ class ChainFile:
             head.seq, head.hash = found.seq, found.hash
         head.size = size
         if os.pread(self._file, 1, size - 1) != b"\n":
-            return self._torn(head, size - len(last), size)
-        return self._tell(head, "the file of the chain's head was missing", None)
+            return self._torn(head, start=size - len(last), size=size)
+        return self._tell(head, "the file of the chain's head was missing")
 
     def _adopted(self, head: Head, size: int) -> Head:
         """The head after lines that were written whole before their writer died."""
         start = head.size
-        for line in _lines(self._file, start, size):
+        for line in _whole(self._file, start=start, end=size).splitlines(keepends=True):
             found = read_seal(line[:-1]) if line.endswith(b"\n") else None
             if found is None or found.seq != head.seq + 1 or found.prev != head.hash:
                 if not line.endswith(b"\n"):
-                    return self._torn(head, start, size)
+                    return self._torn(head, start=start, size=size)
                 head.size = size
-                return self._tell(head, "there are lines here that this trace has not written", None)
+                return self._tell(head, "there are lines here that this trace has not written")
             head.seq, head.hash = found.seq, found.hash
             start += len(line)
             head.size = start
         return head
 
-    def _torn(self, head: Head, start: int, size: int) -> Head:
+    def _torn(self, head: Head, *, start: int, size: int) -> Head:
         """End the part of a line that a crash left, and bind it to the line that tells of it."""
-        torn = _whole(self._file, start, size)
-        self._put(b"\n")
-        head.size = size + 1
+        torn = _whole(self._file, start=start, end=size)
+        head.size = self._ended(size)
         told = {"bytes": len(torn), "sha256": sha256(torn).hexdigest()}
-        return self._tell(head, "the line before was cut off when its writer ended", told)
+        return self._tell(head, "the line before was cut off when its writer ended", torn=told)
 
-    def _tell(self, head: Head, why: str, torn: dict[str, Any] | None) -> Head:
+    def _ended(self, size: int) -> int:
+        """The length of the file, once its last line has an end."""
+        if size == 0 or os.pread(self._file, 1, size - 1) == b"\n":
+            return size
+        self._put(b"\n")
+        return size + 1
+
+    def _tell(self, head: Head, why: str, *, torn: dict[str, Any] | None = None) -> Head:
         return self._write(head, self._mend(why, torn))
 
     def _write(self, head: Head, body: bytes) -> Head:
@@ -241,7 +247,7 @@ def _age(born: str) -> float:
         return 0.0
 
 
-def _whole(file: int, start: int, end: int) -> bytes:
+def _whole(file: int, *, start: int, end: int) -> bytes:
     parts: list[bytes] = []
     while start < end:
         part = os.pread(file, min(_BLOCK, end - start), start)
@@ -258,14 +264,9 @@ def _last_line(file: int, size: int) -> bytes:
     start, data = end, b""
     while start > 0:
         step = max(0, start - _BLOCK)
-        data = _whole(file, step, start) + data
+        data = _whole(file, start=step, end=start) + data
         start = step
         at = data.rfind(b"\n")
         if at >= 0:
             return data[at + 1 :]
     return data
-
-
-def _lines(file: int, start: int, size: int) -> Iterator[bytes]:
-    """What is between two places, by lines with their LF; the last may have none."""
-    yield from _whole(file, start, size).splitlines(keepends=True)

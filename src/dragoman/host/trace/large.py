@@ -13,10 +13,14 @@ from typing import Any, Final
 
 import msgspec
 
+from dragoman.errors import UsageError
 from dragoman.schema.shapes import is_array, is_object
 
 SHOWN: Final = 256
 """Characters of a long value that stay in the line."""
+
+# Members that a line is known by, and whose size is ours.
+_OWN: Final = frozenset({"kind", "call", "at", "ms", "turn", "definition"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +30,9 @@ class Limits:
     A text longer than `value`, and what makes a line longer than `line`, goes to a file beside. A file of
     `size` bytes, or one that was begun `age` seconds ago, is followed by a new one; `keep` of those before
     it stay, None for all.
+
+    Raises:
+        UsageError: a limit is smaller than what a line needs.
     """
 
     value: int = 64 << 10
@@ -33,6 +40,13 @@ class Limits:
     size: int | None = 64 << 20
     age: float | None = None
     keep: int | None = None
+
+    def __post_init__(self) -> None:
+        least = {"value": 4 * SHOWN, "line": 16 * SHOWN, "size": 1, "age": 0, "keep": 0}
+        for name, few in least.items():
+            value: float | None = getattr(self, name)
+            if value is not None and value < few:
+                raise UsageError(f"{name}={value}: expected {few} or more")
 
 
 @dataclass(slots=True)
@@ -60,10 +74,12 @@ def shorten(members: dict[str, Any], large: Large) -> bytes:
     body = encode(members)
     if len(body) <= min(large.limits.value, large.limits.line):
         return body
-    table: dict[str, Any] = _texts(members, large, at=())
+    table: dict[str, Any] = {
+        name: value if name in _OWN else _texts(value, large, at=(name,)) for name, value in members.items()
+    }
     body = encode(_with(table, large))
     # Many small values: whole members go, the largest first.
-    for name in sorted(table, key=lambda name: len(encode(table[name])), reverse=True):
+    for name in sorted(table.keys() - _OWN, key=lambda name: len(encode(table[name])), reverse=True):
         if len(body) <= large.limits.line:
             break
         large.places = [place for place in large.places if place["at"][0] != name]

@@ -69,7 +69,8 @@ class Entry:
         more: dict[str, Any] = {}
         spilled: dict[str, bytes] = {}
         if tool is not None:
-            more["definition"], spilled = describe_tool(tool)
+            hashes, spilled = describe_tool(tool)
+            more["definition"] = {"kept": self.trace.keeps, **hashes}
         if config is not None:
             more["config"] = config
         if (turn := _turn.get()) is not None:
@@ -141,6 +142,11 @@ class Trace:
         else:
             self._file = ChainFile(Path(target), limits=self._limits, key=key, mend=self._mend, sync=sync)
 
+    @property
+    def keeps(self) -> bool:
+        """Whether there is where to keep what is too long for a line."""
+        return self._file is not None
+
     def begin(self) -> Entry:
         """Open the entry of one call."""
         self._count += 1
@@ -164,7 +170,7 @@ class Trace:
             LocalError: it could not be written.
         """
         shown = self._covered(members)
-        large = Large(keeps=self._file is not None, limits=self._limits)
+        large = Large(keeps=self.keeps, limits=self._limits)
         body = shorten(shown, large)
         if self._file is not None:
             self._file.append(body, {**(spilled or {}), **large.kept})

@@ -1,0 +1,205 @@
+"""The lines of a trace as they are read again, one after the other, whatever is wrong with some of them.
+
+Files of any size: a line is in memory only while it is looked at. It judges no hash; that is `verifying`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Final, TypeAlias
+
+import msgspec
+
+from dragoman.errors import LocalError, UsageError
+from dragoman.host.trace.family import files, spilled
+from dragoman.schema.shapes import is_array, is_object
+
+LONGEST: Final = 16 << 20
+"""The longest line that is read, in bytes; no trace of ours has a longer one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A line that cannot be read, by its number in its file, counted from 1."""
+
+    file: Path
+    number: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.number}: {self.text}"
+
+
+OnFault: TypeAlias = Callable[[Fault], None]
+
+
+class Block(msgspec.Struct):
+    """What is read at once of a block: ids and the name that the model called."""
+
+    id: str | None = None
+    name: str | None = None
+    tool_use_id: str | None = None
+
+
+class Decided(msgspec.Struct):
+    """What is read at once of a decision."""
+
+    effect: str = ""
+    rule: str | None = None
+    origin: str | None = None
+    why: str = ""
+    answer: bool | None = None
+
+
+class Facts(msgspec.Struct):
+    """What is read at once of a line: by what it is found, and what a table of calls shows."""
+
+    kind: str
+    call: str = ""
+    at: str = ""
+    ms: float | None = None
+    turn: str | None = None
+    server: str | None = None
+    tool: str | None = None
+    by: str | None = None
+    is_error: bool = False
+    decision: Decided | None = None
+    faults: list[Any] = []
+    block: Block | None = None
+
+
+_read: Final = msgspec.json.Decoder(Facts).decode
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line: `raw` as it stands in the file without its LF, `facts` what is read of it at once."""
+
+    facts: Facts
+    raw: bytes
+    file: Path
+    number: int
+
+    @property
+    def place(self) -> str:
+        """`file:line`."""
+        return f"{self.file}:{self.number}"
+
+    def value(self) -> dict[str, Any]:
+        """The whole line as it stands, with long values shortened."""
+        return msgspec.json.decode(self.raw, type=dict[str, Any])
+
+    def full(self) -> dict[str, Any]:
+        """The whole line with its long values in their places, as far as they were kept."""
+        value = self.value()
+        places: Any = value.pop("large", ())
+        for place in places if is_array(places) else ():
+            _restore(value, place, file=self.file)
+        return value
+
+
+def _restore(line: dict[str, Any], place: Any, *, file: Path) -> None:
+    if not is_object(place) or not is_array(place.get("at")) or not place["at"]:
+        return
+    found = spilled(file, str(place.get("sha256")))
+    if found is None:
+        return
+    *way, last = place["at"]
+    try:
+        inner: Any = line
+        for part in way:
+            inner = inner[part]
+        data = found.read_bytes()
+        inner[last] = msgspec.json.decode(data) if place.get("form") == "json" else data.decode("utf-8")
+    except (LookupError, TypeError, OSError, ValueError):
+        return  # what stands in the line is shown
+
+
+def definition(line: Line) -> dict[str, Any]:
+    """The parts of the tool's definition by which a call was judged, as far as they were kept."""
+    hashes: Any = line.value().get("definition")
+    parts: dict[str, Any] = {}
+    for name, digest in hashes.items() if is_object(hashes) else ():
+        found = spilled(line.file, digest) if isinstance(digest, str) else None
+        if found is not None:
+            try:
+                parts[name] = msgspec.json.decode(found.read_bytes())
+            except (OSError, msgspec.DecodeError):
+                continue
+    return parts
+
+
+def existing(path: Path | str) -> list[Path]:
+    """The files of a trace, the oldest first.
+
+    Raises:
+        UsageError: there is none.
+    """
+    found = [file for file in files(Path(path)) if file.exists()]
+    if not found:
+        raise UsageError(
+            f"there is no trace at {path}", hint="name the file that the host writes its trace to"
+        )
+    return found
+
+
+def pieces(file: BinaryIO, *, end: int | None = None) -> Iterator[tuple[bytes, bool]]:
+    """What stands between line ends, with whether an LF follows; of what is too long, only the start.
+
+    What is behind `end` bytes is not looked at.
+    """
+    left = sys.maxsize if end is None else end
+    while data := file.readline(min(LONGEST, left)):
+        left -= len(data)
+        whole = data.endswith(b"\n")
+        rest = data
+        while rest and not rest.endswith(b"\n"):
+            rest = file.readline(min(LONGEST, left))
+            left -= len(rest)
+            whole = rest.endswith(b"\n")
+        yield (data[:-1] if data.endswith(b"\n") else data), whole
+
+
+def lines(path: Path | str, *, on_fault: OnFault | None = None, having: bytes = b"") -> Iterator[Line]:
+    """The lines of all files of a trace in their order; those that cannot be read go to `on_fault`.
+
+    `having` leaves out, unread, lines that do not have these bytes.
+
+    Raises:
+        UsageError: there is no such trace.
+        LocalError: a file of it cannot be read.
+    """
+    for file in existing(path):
+        try:
+            with file.open("rb") as opened:
+                for number, (raw, whole) in enumerate(pieces(opened), 1):
+                    if having in raw:
+                        line = line_of(raw, file, number=number, whole=whole, on_fault=on_fault)
+                        if line is not None:
+                            yield line
+        except OSError as exc:
+            raise LocalError(f"{file} cannot be read: {exc.strerror}", stage="trace") from None
+
+
+def line_of(raw: bytes, file: Path, *, number: int, whole: bool, on_fault: OnFault | None) -> Line | None:
+    """A line that was read; None where it is none, which goes to `on_fault`."""
+    try:
+        return Line(_read(raw), raw, file, number)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as exc:
+        text = f"no line of a trace: {exc}"
+        if len(raw) >= LONGEST:
+            text = f"longer than the {LONGEST >> 20} MiB that a line may have"
+        elif not whole:
+            text = "cut off in its middle, as a writer leaves it that was killed"
+    if on_fault is not None:
+        on_fault(Fault(file, number, text))
+    return None
+
+
+def size(path: Path | str) -> int:
+    """The bytes of all files of a trace."""
+    return sum(os.path.getsize(file) for file in existing(path))  # noqa: PTH202  # of a path, in one call
