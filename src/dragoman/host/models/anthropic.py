@@ -54,6 +54,9 @@ _STOPS: Final[Mapping[str, Stop]] = {
 }
 
 
+_RULE: Final = API_NAMES["anthropic-messages"]
+
+
 class Messages:
     """The API as `Api` has it."""
 
@@ -71,7 +74,7 @@ class Messages:
 
     def definitions(self, tools: Iterable[Shown], *, strict: bool = False) -> Definitions:
         """Definitions for a request. Where there are deferred tools, the API's own search stands last."""
-        prepared, found = prepare(tools, API_NAMES[self.name], most=MOST_TOOLS)
+        prepared, found = prepare(tools, _RULE, most=MOST_TOOLS)
         deferred = False
         for item in prepared:
             if (why := _refused(item.schema)) is not None:
@@ -188,7 +191,7 @@ def _definition(found: Definitions, item: Prepared, *, strict: bool) -> Block:
     if strict:
         try:
             block["input_schema"], lost = held(item.schema)
-            report(found, item.shown, lost)
+            report(found, item.shown, lost=lost)
             block["strict"] = True
         except UnfitError as exc:
             found.dropped.append(Dropped(item.shown.name, "", "strict", str(exc)))

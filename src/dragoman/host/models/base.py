@@ -96,7 +96,7 @@ class Definitions:
         The answer is made for the call as the model wrote it, not for this one.
         """
         schema = self.nulled.get(use.name)
-        arguments = use.arguments if schema is None else without_nulls(use.arguments, schema, schema)
+        arguments = use.arguments if schema is None else without_nulls(use.arguments, schema, root=schema)
         return replace(use, name=self.shown(use.name), arguments=arguments)
 
 

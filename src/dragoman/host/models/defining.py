@@ -39,7 +39,7 @@ def prepare(
             found.left_out.append(LeftOut(item.name, f"inputSchema: {why}"))
             continue
         schema, note, lost = flat(item.tool.input_schema)
-        report(found, item, lost)
+        report(found, item, lost=lost)
         if name != item.name:
             found.names[name] = item.name
         said = item.tool.description
@@ -48,7 +48,7 @@ def prepare(
     return prepared, found
 
 
-def report(found: Definitions, item: Shown, lost: Iterable[Lost]) -> None:
+def report(found: Definitions, item: Shown, *, lost: Iterable[Lost]) -> None:
     """Note what a tool's schema lost."""
     found.dropped.extend(Dropped(item.name, *each) for each in lost)
 

@@ -50,6 +50,9 @@ _STOPS: Final[Mapping[str, Stop]] = {
 }
 
 
+_RULE: Final = API_NAMES["gemini"]
+
+
 class Gemini:
     """The API as `Api` has it.
 
@@ -77,8 +80,7 @@ class Gemini:
         Deferred ones are put aside: this API cannot search.
         """
         offered = [*tools]
-        rule = API_NAMES[self.name]
-        prepared, found = prepare([item for item in offered if not item.deferred], rule)
+        prepared, found = prepare([item for item in offered if not item.deferred], _RULE)
         found.deferred.extend(item.name for item in offered if item.deferred)
         for item in prepared:
             try:
@@ -95,7 +97,7 @@ class Gemini:
                 block["parameters"] = schema
         else:
             block["parametersJsonSchema"], lost = json_schema(item.schema)
-        report(found, item.shown, lost)
+        report(found, item.shown, lost=lost)
         return block
 
     def user(self, text: str) -> list[Item]:
@@ -112,11 +114,11 @@ class Gemini:
         else:
             response = {"output": _output(said, result)}
         parts = [{"inlineData": {"mimeType": piece.mime, "data": piece.data}} for piece in media]
-        return _response(use, response, parts)
+        return _response(use, response, parts=parts)
 
     def failure(self, use: ToolUse, text: str) -> Block:
         """A part with a `functionResponse` that says so."""
-        return _response(use, {"error": text}, [])
+        return _response(use, {"error": text})
 
     def answered(self, blocks: Sequence[Block]) -> list[Item]:
         """One turn of the user, with all results. Where calls have no id, their order is what links them."""
@@ -155,7 +157,7 @@ class Gemini:
     def uses(self, message: Mapping[str, Any]) -> list[ToolUse]:
         """Its `functionCall` parts. One without an id gets `#`, the response's id and its place."""
         calls = [call for part in _parts(message) if (call := table(part.get("functionCall"))) is not None]
-        return [_use(message, index, call) for index, call in enumerate(calls)]
+        return [_use(message, index, call=call) for index, call in enumerate(calls)]
 
     def text(self, message: Mapping[str, Any]) -> str:
         """Its text, or why the prompt was blocked."""
@@ -168,7 +170,7 @@ class Gemini:
         """What its `finishReason` says. There is none for calls, which end an answer as text does."""
         if not _candidate(message):
             return "refused" if table(message.get("promptFeedback")) is not None else "other"
-        stop = _STOPS.get(str(_candidate(message).get("finishReason")), "other")
+        stop: Stop = _STOPS.get(str(_candidate(message).get("finishReason")), "other")
         return "tools" if stop == "end" and self.uses(message) else stop
 
     def usage(self, message: Mapping[str, Any]) -> Usage:
@@ -212,7 +214,7 @@ def history_fault(contents: Sequence[Mapping[str, Any]]) -> str | None:
     return f"contents: no functionResponse for {len(waiting)} functionCall parts" if waiting else None
 
 
-def _use(message: Mapping[str, Any], index: int, call: Mapping[str, Any]) -> ToolUse:
+def _use(message: Mapping[str, Any], index: int, *, call: Mapping[str, Any]) -> ToolUse:
     id_ = str(call.get("id") or f"#{message.get('responseId', '')}.{index}")
     name, given = str(call.get("name", "")), call.get("args")
     arguments = table({} if given is None else given)
@@ -221,12 +223,12 @@ def _use(message: Mapping[str, Any], index: int, call: Mapping[str, Any]) -> Too
     return ToolUse(id_, name, arguments)
 
 
-def _response(use: ToolUse, response: dict[str, Any], parts: list[Block]) -> Block:
+def _response(use: ToolUse, response: dict[str, Any], *, parts: Sequence[Block] = ()) -> Block:
     found: Block = {"name": use.name, "response": response}
     if not use.id.startswith("#"):
         found["id"] = use.id
     if parts:
-        found["parts"] = parts
+        found["parts"] = [*parts]
     return {"functionResponse": found}
 
 

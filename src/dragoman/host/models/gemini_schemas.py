@@ -65,7 +65,7 @@ def openapi(schema: Mapping[str, Any]) -> tuple[Schema, list[Lost]]:
     """
     narrowed, lost = narrow(schema, OPENAPI)
     work = _Writing(narrowed, lost)
-    return work.node(narrowed, "", ()), lost
+    return work.node(narrowed, ""), lost
 
 
 def _leads_back(root: Mapping[str, Any], part: object) -> bool:
@@ -96,22 +96,22 @@ class _Writing:
         self.lost = lost
         self.nodes = 0
 
-    def node(self, schema: Mapping[str, Any], path: str, seen: tuple[str, ...]) -> Schema:
+    def node(self, schema: Mapping[str, Any], path: str, *, seen: tuple[str, ...] = ()) -> Schema:
         self.nodes += 1
         if self.nodes > MOST_NODES:
             raise UnfitError(f"more than {MOST_NODES:,} schemas, with references written out")
         if "$ref" in schema:
-            return self._reference(str(schema["$ref"]), path, seen)
+            return self._reference(str(schema["$ref"]), path, seen=seen)
         out: Schema = {}
         notes: list[str] = []
         for keyword, part in schema.items():
             if keyword == "properties":
                 out[keyword] = {
-                    name: self.node(each, below(path, keyword, name), seen)
+                    name: self.node(each, below(path, keyword, name), seen=seen)
                     for name, each in self._named(part, path).items()
                 }
             elif keyword == "items":
-                out[keyword] = self.node(part, below(path, keyword), seen)
+                out[keyword] = self.node(part, below(path, keyword), seen=seen)
             elif keyword == "anyOf":
                 self._alternatives(out, part, path=path, seen=seen)
             elif keyword == "enum":
@@ -131,19 +131,19 @@ class _Writing:
                 raise UnfitError(f"property {name!r} at {where(path)}: expected {expected}")
         return found
 
-    def _reference(self, ref: str, path: str, seen: tuple[str, ...]) -> Schema:
+    def _reference(self, ref: str, path: str, *, seen: tuple[str, ...]) -> Schema:
         target = resolve(self.root, ref)
         if target is None or ref in seen:
             self.lost.append(Lost(path, "$ref", f"{ref!r} refers to what it is in; written out once"))
             named = types(target or {})
             return {"type": named[0].upper() if len(named) == 1 else "OBJECT"}
-        return self.node(target, path, (*seen, ref))
+        return self.node(target, path, seen=(*seen, ref))
 
     def _alternatives(self, out: Schema, part: object, *, path: str, seen: tuple[str, ...]) -> None:
         ways = [(index, way) for index, way in enumerate(tables(part)) if types(way) != ["null"]]
         if len(ways) < len(tables(part)):
             out["nullable"] = True
-        written = [self.node(way, below(path, "anyOf", index), seen) for index, way in ways]
+        written = [self.node(way, below(path, "anyOf", index), seen=seen) for index, way in ways]
         if len(written) == 1:
             out.update({name: value for name, value in written[0].items() if name not in out})
         elif written:

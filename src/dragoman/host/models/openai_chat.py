@@ -42,6 +42,9 @@ _STOPS: Final[Mapping[str, Stop]] = {
 _PLACES: Final[Mapping[str, str]] = {"image_url": "image", "file": "file"}
 
 
+_RULE: Final = API_NAMES["openai-chat"]
+
+
 class Chat:
     """The API as `Api` has it."""
 
@@ -54,9 +57,7 @@ class Chat:
     def definitions(self, tools: Iterable[Shown], *, strict: bool = False) -> Definitions:
         """Functions for a request. Deferred ones are put aside: this API cannot search."""
         offered = [*tools]
-        prepared, found = prepare(
-            [item for item in offered if not item.deferred], API_NAMES[self.name], most=MOST_TOOLS
-        )
+        prepared, found = prepare([item for item in offered if not item.deferred], _RULE, most=MOST_TOOLS)
         found.deferred.extend(item.name for item in offered if item.deferred)
         found.blocks.extend(_function(found, item, strict=strict) for item in prepared)
         return found
@@ -243,4 +244,4 @@ def _use(id_: str, call: Mapping[str, Any]) -> ToolUse:
         given = custom.get("input")
         raw = given if isinstance(given, str) else None
         return ToolUse(id_, str(custom.get("name", "")), {}, raw=raw, fault="it is no call of a function")
-    return read_use(id_, str(function.get("name", "")), function.get("arguments"))
+    return read_use(id_, str(function.get("name", "")), arguments=function.get("arguments"))

@@ -28,7 +28,7 @@ def parameters(found: Definitions, item: Prepared, *, strict: bool) -> tuple[Sch
         except UnfitError as exc:
             found.dropped.append(Dropped(item.shown.name, "", "strict", str(exc)))
         else:
-            report(found, item.shown, lost)
+            report(found, item.shown, lost=lost)
             found.nulled[item.name] = item.schema
             return schema, True
     return {"properties": {}, **_with_items(item.schema)}, False

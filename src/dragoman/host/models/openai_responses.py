@@ -34,6 +34,9 @@ SEARCH: Final[Mapping[str, str]] = {"type": "tool_search"}
 _LISTED: Final = 20  # names that the description of a namespace lists at most
 
 
+_RULE: Final = API_NAMES["openai-responses"]
+
+
 class Responses:
     """The API as `Api` has it."""
 
@@ -46,7 +49,7 @@ class Responses:
 
         Deferred ones stand in a namespace for each group, and the API's own search behind them.
         """
-        prepared, found = prepare(tools, API_NAMES[self.name])
+        prepared, found = prepare(tools, _RULE)
         groups: dict[str, list[Prepared]] = {}
         for item in prepared:
             if item.shown.deferred:
@@ -59,10 +62,10 @@ class Responses:
             if not group:
                 found.blocks.extend(functions)
                 continue
-            accepted = API_NAMES[self.name].accepts(group)
-            name = group if accepted else legal(group, API_NAMES[self.name], taken=taken)
+            accepted = _RULE.accepts(group)
+            name = group if accepted else legal(group, _RULE, taken=taken)
             taken.add(name)
-            found.blocks.append(_namespace(name, group, functions))
+            found.blocks.append(_namespace(name, group, functions=functions))
         if groups:
             found.blocks.append(dict(SEARCH))
         return found
@@ -117,7 +120,7 @@ class Responses:
     def uses(self, message: Mapping[str, Any]) -> list[ToolUse]:
         """Its `function_call` items."""
         return [
-            read_use(str(item.get("call_id", "")), str(item.get("name", "")), item.get("arguments"))
+            read_use(str(item.get("call_id", "")), str(item.get("name", "")), arguments=item.get("arguments"))
             for item in tables(message.get("output"))
             if item.get("type") == "function_call"
         ]
@@ -190,7 +193,7 @@ def _function(found: Definitions, item: Prepared, *, strict: bool) -> Block:
     return block
 
 
-def _namespace(name: str, group: str, functions: list[Block]) -> Block:
+def _namespace(name: str, group: str, *, functions: list[Block]) -> Block:
     """A group of deferred functions: of it the model sees name and description before it has searched."""
     names = [str(function["name"]) for function in functions]
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""

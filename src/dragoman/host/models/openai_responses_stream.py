@@ -40,7 +40,7 @@ class ResponsesReader:
         index = int(event.get("output_index", 0))
         if kind in ("response.output_item.added", "response.output_item.done"):
             return self._item(index, dict(table(event.get("item")) or {}))
-        return self._more(kind, index, event)
+        return self._more(kind, index, event=event)
 
     def message(self) -> dict[str, Any]:
         """The response: as the API said it at the end, or as far as it came."""
@@ -64,13 +64,13 @@ class ResponsesReader:
             return [UseStarted(str(item.get("call_id", "")), str(item.get("name", "")))]
         return []
 
-    def _more(self, kind: str, index: int, event: Mapping[str, Any]) -> list[Delta]:
+    def _more(self, kind: str, index: int, *, event: Mapping[str, Any]) -> list[Delta]:
         delta = event.get("delta")
         if not isinstance(delta, str):
             return []
         if kind in _TEXTS:
             part_type, member = _TEXTS[kind]
-            part = self._part(index, int(event.get("content_index", 0)), part_type)
+            part = self._part(index, int(event.get("content_index", 0)), kind=part_type)
             part[member] = f"{part.get(member, '')}{delta}"
             return [TextDelta(delta)]
         if kind in _THOUGHTS:
@@ -81,7 +81,7 @@ class ResponsesReader:
             return [ArgumentsDelta(str(item.get("call_id", "")), delta)]
         return []
 
-    def _part(self, index: int, place: int, kind: str) -> dict[str, Any]:
+    def _part(self, index: int, place: int, *, kind: str) -> dict[str, Any]:
         item = self._items.setdefault(index, {"type": "message", "role": "assistant"})
         content = tables(item.get("content"))
         parts = [dict(part) for part in content]

@@ -29,7 +29,7 @@ def tokens(usage: Mapping[str, Any], name: str) -> int:
     return found if isinstance(found, int) else 0
 
 
-def read_use(id_: str, name: str, arguments: object) -> ToolUse:
+def read_use(id_: str, name: str, *, arguments: object) -> ToolUse:
     """A call whose arguments are JSON text. No text at all is how some say that there are none."""
     if not isinstance(arguments, str):
         return ToolUse(id_, name, {}, fault=f"arguments: expected text; received {type(arguments).__name__}")

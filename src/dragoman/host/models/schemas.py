@@ -5,6 +5,7 @@ Knows no API. What is lost on the way is told, never swallowed.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any, Final, NamedTuple, TypeAlias, cast
@@ -126,8 +127,9 @@ def told(schema: Mapping[str, Any], notes: list[str]) -> str:
     return "\n\n".join(part for part in (said if isinstance(said, str) else "", "; ".join(notes)) if part)
 
 
-def note(keyword: str, value: object, text: str) -> list[str]:
-    """A keyword as words, unless its value is too long to be of use; `text` is the value in JSON."""
+def note(keyword: str, value: object) -> list[str]:
+    """A keyword as words, unless its value is too long to be of use."""
+    text = json.dumps(value, ensure_ascii=False)
     return [f"{keyword}: {text}"] if value is not None and len(text) <= _TOLD else []
 
 
@@ -185,7 +187,7 @@ def _target(part: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, An
 # Nulls that stand for nothing ------------------------------------------------------------------------------
 
 
-def without_nulls(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any]) -> Any:
+def without_nulls(value: Any, schema: Mapping[str, Any], *, root: Mapping[str, Any]) -> Any:
     """A value without the nulls by which a model said that it leaves out an optional property.
 
     `schema` is the tool's own, before its optional properties were made to take null. Where it takes null
@@ -195,22 +197,23 @@ def without_nulls(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any]
     if isinstance(value, list):
         parts = [found for way in ways if (found := table(way.get("items"))) is not None]
         return [
-            without_nulls(item, parts[0], root) if parts else item for item in cast("list[object]", value)
+            without_nulls(item, parts[0], root=root) if parts else item
+            for item in cast("list[object]", value)
         ]
     if not isinstance(value, Mapping):
         return value
     out: dict[str, Any] = {}
     for name, item in cast("Mapping[str, Any]", value).items():
         named = [(way, properties(way)[name]) for way in ways if name in properties(way)]
-        if item is None and named and not any(_needs(way, name, part, root) for way, part in named):
+        if (
+            item is None
+            and named
+            and not any(name in required(way) or _takes_null(part, root) for way, part in named)
+        ):
             continue
         part = next((found for _, part in named if (found := table(part)) is not None), None)
-        out[name] = item if part is None else without_nulls(item, part, root)
+        out[name] = item if part is None else without_nulls(item, part, root=root)
     return out
-
-
-def _needs(way: Mapping[str, Any], name: str, part: object, root: Mapping[str, Any]) -> bool:
-    return name in required(way) or _takes_null(part, root)
 
 
 def _takes_null(part: object, root: Mapping[str, Any]) -> bool:
@@ -230,13 +233,13 @@ def _null(schema: Mapping[str, Any]) -> bool:
 
 
 def _ways(
-    schema: Mapping[str, Any], root: Mapping[str, Any], seen: frozenset[str] = frozenset()
+    schema: Mapping[str, Any], root: Mapping[str, Any], *, seen: frozenset[str] = frozenset()
 ) -> Iterator[Mapping[str, Any]]:
     """The schema, what it refers to, and the alternatives in it."""
     yield schema
     ref = schema.get("$ref")
     if isinstance(ref, str) and ref not in seen and (target := resolve(root, ref)) is not None:
-        yield from _ways(target, root, seen | {ref})
+        yield from _ways(target, root, seen=seen | {ref})
     for combinator in COMBINATORS:
         for part in tables(schema.get(combinator)):
-            yield from _ways(part, root, seen)
+            yield from _ways(part, root, seen=seen)

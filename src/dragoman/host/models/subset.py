@@ -6,7 +6,6 @@ description, where the model reads it, and in the list of what was lost, where a
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -89,25 +88,25 @@ class _Narrowing:
         self.lost: list[Lost] = []
         self.nodes = 0
 
-    def lose(self, path: str, keyword: str, why: str = "not understood") -> None:
+    def lose(self, path: str, keyword: str, *, why: str) -> None:
         self.lost.append(Lost(path, keyword, why))
 
-    def node(self, value: object, path: str, seen: frozenset[str] = frozenset()) -> Schema:
+    def node(self, value: object, path: str, *, seen: frozenset[str] = frozenset()) -> Schema:
         """One schema. `seen` are the references that were followed to it."""
         schema = self._united(self._counted(value, path), path)
         if "$ref" in schema:
-            return self._reference(schema, path, seen)
+            return self._reference(schema, path=path, seen=seen)
         out: Schema = {}
         notes: list[str] = []
         for keyword, part in schema.items():
             if keyword in _STRUCTURE:
-                self._structure(out, keyword, part, path=path, seen=seen)
+                self._structure(out, keyword, part=part, path=path, seen=seen)
             elif self._keeps(keyword, part):
                 out[keyword] = self._nested(keyword, part, path=path, seen=seen)
             elif keyword not in _SILENT and not keyword.startswith("x-") and keyword != "description":
-                notes += self._drop(keyword, part, path)
+                notes += self._drop(keyword, part, path=path)
         if is_object(schema) and self.subset.closed:
-            self._close(out, schema, path)
+            self._close(out, schema, path=path)
         if self.subset.typed:
             _type(out)
         if said := told(schema, notes):
@@ -119,7 +118,7 @@ class _Narrowing:
         if self.nodes > MOST_NODES:
             raise UnfitError(f"more than {MOST_NODES:,} schemas, with references written out")
         if value is False:
-            self.lose(path, "false", "a schema that nothing fits")
+            self.lose(path, "false", why="a schema that nothing fits")
         return table(value) or {}
 
     # Keywords ----------------------------------------------------------------------------------------
@@ -129,9 +128,9 @@ class _Narrowing:
         if keyword not in subset.keywords:
             return False
         if keyword == "format":
-            return subset.formats is None or part in subset.formats
+            return subset.formats is None or (isinstance(part, str) and part in subset.formats)
         if keyword == "minItems":
-            return subset.counts is None or part in subset.counts
+            return subset.counts is None or (isinstance(part, int) and part in subset.counts)
         if keyword == "pattern":
             return subset.lookaround or not (isinstance(part, str) and _looks_around(part))
         return True
@@ -139,37 +138,40 @@ class _Narrowing:
     def _nested(self, keyword: str, part: object, *, path: str, seen: frozenset[str]) -> Any:
         if keyword not in (*COMBINATORS, "prefixItems"):
             return part
-        return [self.node(each, below(path, keyword, index), seen) for index, each in enumerate(items(part))]
+        return [
+            self.node(each, below(path, keyword, index), seen=seen) for index, each in enumerate(items(part))
+        ]
 
-    def _drop(self, keyword: str, part: object, path: str) -> list[str]:
+    def _drop(self, keyword: str, part: object, *, path: str) -> list[str]:
         if self.subset.closed and keyword in ("patternProperties", "prefixItems", "dependentSchemas"):
             raise UnfitError(f"{keyword} at {where(path)} has no equivalent")
-        self.lose(path, keyword, "not understood; told in the description")
-        return note(keyword, part, json.dumps(part, ensure_ascii=False))
+        self.lose(path, keyword, why="not understood; told in the description")
+        return note(keyword, part)
 
-    def _structure(self, out: Schema, keyword: str, part: object, *, path: str, seen: frozenset[str]) -> None:
+    def _structure(self, out: Schema, keyword: str, *, part: object, path: str, seen: frozenset[str]) -> None:
         match keyword:
             case "properties":
                 found = table(part) or {}
                 out[keyword] = {
-                    name: self.node(each, below(path, keyword, name), seen) for name, each in found.items()
+                    name: self.node(each, below(path, keyword, name), seen=seen)
+                    for name, each in found.items()
                 }
             case "items":
                 if _is_list(part):
-                    self._drop("prefixItems", part, path)  # as drafts before 2020-12 wrote it
+                    self._drop("prefixItems", part, path=path)  # as drafts before 2020-12 wrote it
                 else:
-                    out[keyword] = self.node(part, below(path, keyword), seen)
+                    out[keyword] = self.node(part, below(path, keyword), seen=seen)
             case "anyOf":
                 out[keyword] = self._nested(keyword, part, path=path, seen=seen)
             case "additionalProperties" if keyword in self.subset.keywords:
                 inside = below(path, keyword)
-                out[keyword] = part if part in (True, False) else self.node(part, inside, seen)
+                out[keyword] = part if part in (True, False) else self.node(part, inside, seen=seen)
             case "additionalProperties" if not self.subset.closed and part not in (True, False):
-                self._drop(keyword, part, path)
+                self._drop(keyword, part, path=path)
             case _:
                 pass
 
-    def _close(self, out: Schema, schema: Mapping[str, Any], path: str) -> None:
+    def _close(self, out: Schema, schema: Mapping[str, Any], *, path: str) -> None:
         extra = schema.get("additionalProperties")
         named: dict[str, Schema] = out.setdefault("properties", {})
         if extra not in (None, False, True, {}):
@@ -177,12 +179,12 @@ class _Narrowing:
         if not named and extra is not False and (path or extra is not None):
             raise UnfitError(f"the object at {where(path)} has free keys")
         if extra not in (None, False):
-            self.lose(path, "additionalProperties", "only the named properties are left")
+            self.lose(path, "additionalProperties", why="only the named properties are left")
         out["additionalProperties"] = False
         needed = [name for name in required(schema) if name in named]
         for name in required(schema):
             if name not in named:
-                self.lose(path, "required", f"{name!r} is no property that is described")
+                self.lose(path, "required", why=f"{name!r} is no property that is described")
         if self.subset.whole:
             for name in named.keys() - set(needed):
                 named[name] = nullable(named[name])
@@ -192,25 +194,25 @@ class _Narrowing:
 
     # References and unions -----------------------------------------------------------------------------
 
-    def _reference(self, schema: Mapping[str, Any], path: str, seen: frozenset[str]) -> Schema:
+    def _reference(self, schema: Mapping[str, Any], *, path: str, seen: frozenset[str]) -> Schema:
         ref, beside = schema["$ref"], {name: part for name, part in schema.items() if name != "$ref"}
         target = resolve(self.root, ref)
         if target is None or not isinstance(ref, str):
             if self.subset.closed:
                 raise UnfitError(f"$ref at {where(path)} leads out of the schema: {ref!r}")
-            self.lose(path, "$ref", f"leads out of the schema: {ref!r}")
-            return self.node(beside, path, seen)
+            self.lose(path, "$ref", why=f"leads out of the schema: {ref!r}")
+            return self.node(beside, path, seen=seen)
         local = _local(ref)
         if local is None:
             if ref in seen:
                 raise UnfitError(f"$ref at {where(path)} refers to what it is in: {ref!r}")
-            return self.node({**target, **beside}, path, seen | {ref})
+            return self.node({**target, **beside}, path, seen=seen | {ref})
         used = {name: part for name, part in beside.items() if name not in (*_SILENT, *_DEFINITIONS)}
         if not used:
             return {"$ref": local}
-        out = self.node(used, path, seen)
+        out = self.node(used, path, seen=seen)
         if "anyOf" in out:
-            self.lose(path, "anyOf", "beside a $ref")
+            self.lose(path, "anyOf", why="beside a $ref")
         return {**out, "anyOf": [{"$ref": local}]}
 
     def _united(self, schema: Mapping[str, Any], path: str) -> Mapping[str, Any]:
@@ -221,9 +223,9 @@ class _Narrowing:
         if "oneOf" in schema and "oneOf" not in keywords:
             rest = {name: part for name, part in schema.items() if name != "oneOf"}
             if "anyOf" in rest:
-                self.lose(path, "oneOf", "beside anyOf")
+                self.lose(path, "oneOf", why="beside anyOf")
                 return rest
-            self.lose(path, "oneOf", "as anyOf: more than one may fit")
+            self.lose(path, "oneOf", why="as anyOf: more than one may fit")
             schema = {**rest, "anyOf": schema["oneOf"]}
         if "const" in schema and "const" not in keywords:
             rest = {name: part for name, part in schema.items() if name != "const"}
@@ -249,11 +251,11 @@ def merged(
                 waiting.insert(0, target)
         waiting = [*tables(part.pop("allOf", None)), *waiting]
         for keyword, value in part.items():
-            _add(out, keyword, value, lost=lost, path=path)
+            _add(out, keyword, value=value, lost=lost, path=path)
     return out
 
 
-def _add(out: dict[str, Any], keyword: str, value: object, *, lost: list[Lost], path: str) -> None:
+def _add(out: dict[str, Any], keyword: str, *, value: object, lost: list[Lost], path: str) -> None:
     if keyword == "properties":
         out[keyword] = {**(table(value) or {}), **properties(out)}
     elif keyword == "required":
