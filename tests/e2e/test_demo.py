@@ -60,6 +60,70 @@ def test_every_outcome_is_the_expected_one(words, answered, notes):
     assert done.stdout.count('"name":"create_note","arguments"') == notes
 
 
+# What each host makes of the order service, as its documentation has it: `decided` of four scenes.
+BY_HOST = {
+    "codex": {
+        "stdio": [
+            "the server's entry (examples/orders/.codex/config.toml:1)",
+            # A tool that says that it only reads is not asked about in the mode `auto`.
+            "approval mode 'auto': the tool says that it does no harm",
+            (
+                'ask mcp_servers.orders.tools.create_note.approval_mode = "prompt"; answered {word} '
+                "(examples/orders/.codex/config.toml:9)"
+            ),
+            "'refund_order' is not among the tools of .codex/config.toml:1",
+        ]
+    },
+    "cursor": {
+        "editor": [
+            "the server's entry (examples/orders/.cursor/mcp.json:3)",
+            "allow orders:lookup_order (examples/orders/.cursor/permissions.json:3)",
+            "no rule matches, so a person is asked; the answer was {word}",
+            # The allowlist denies nothing: what is not on it is asked about, a refund too.
+            "no rule matches, so a person is asked; the answer was {word}",
+        ],
+        "command line": [
+            "the server's entry (examples/orders/.cursor/mcp.json:3)",
+            "allow Mcp(orders:lookup_order) (examples/orders/.cursor/cli.json:3)",
+            "no rule matches, so a person is asked; the answer was {word}",
+            "deny Mcp(orders:refund_order) (examples/orders/.cursor/cli.json:4)",
+        ],
+    },
+}
+# The tools that go over the wire, of look-up, note and refund.
+SENT_WITH_YES = {"stdio": [1, 1, 0], "editor": [1, 1, 1], "command line": [1, 1, 0]}
+
+
+@pytest.mark.parametrize("host", BY_HOST)
+@pytest.mark.parametrize("word", ["yes", "no"])
+def test_each_host_gives_its_own_decisions_from_its_own_files(host, word):
+    done = demo("--host", host, f"--{word}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    parts = re.split(
+        r"^== (.+), revision (\S+) =+$", done.stdout.partition("== outcomes")[0], flags=re.MULTILINE
+    )
+    runs = list(zip(parts[1::3], parts[2::3], parts[3::3], strict=True))
+    assert {surface for surface, _, _ in runs} == set(BY_HOST[host])
+    for surface, revision, text in runs:
+        assert revision in ("2026-07-28", "2025-11-25")
+        decided = re.findall(r"^  decided   (.+)$", text, flags=re.MULTILINE)
+        wanted = [line.format(word=word) for line in BY_HOST[host][surface]]
+        assert [decided[place] for place in (0, 1, 3, 4)] == wanted
+        sent = [
+            text.count(f'"name":"{tool}","arguments":{{"order_id":"A-1042"')
+            for tool in ("lookup_order", "create_note", "refund_order")
+        ]
+        # The look-up stands in the trace that is shown too.
+        expected = SENT_WITH_YES[surface] if word == "yes" else [1, 0, 0]
+        assert [min(count, 1) for count in sent] == expected
+
+
+def test_a_host_that_is_not_played_is_usage():
+    done = demo("--host", "notepad")
+    assert done.returncode == 2
+    assert "claude-code" in done.stderr
+
+
 def test_a_pipe_gets_plain_text_in_which_every_scene_has_what_decided():
     done = demo("--no")
     assert "\x1b" not in done.stdout

@@ -17,7 +17,7 @@ import msgspec
 from dragoman.client import Client
 from dragoman.client.changes import Change
 from dragoman.client.member import Member, Retry
-from dragoman.errors import ClosedError, ConnectError
+from dragoman.errors import ClosedError, LocalError
 from dragoman.host.reaching import Plan
 from dragoman.host.trace import Entry
 from dragoman.model import Tool
@@ -200,8 +200,8 @@ class Running:
             client = await member.ready()
             try:
                 yield client
-            except (ClosedError, ConnectError):
-                member.suspect()
+            except LocalError as exc:
+                member.suspect(exc)
                 raise
         finally:
             self._calls -= 1

@@ -1,4 +1,4 @@
-"""`dragoman demo`: the order service over both transports on two revisions, shown from what is on the wire.
+"""`dragoman demo`: the order service as a host's files say, on two revisions, shown from what is on the wire.
 
 Here are the words of the command and its exit status; what is shown is in `scenes`, how in `paint`.
 """
@@ -9,12 +9,14 @@ import asyncio
 import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from typing import Any
 
 from dragoman.cli import failure, output
 from dragoman.cli.brush import Brush
 from dragoman.cli.demo import paint
 from dragoman.cli.demo.answers import Answers
+from dragoman.cli.demo.cases import CASES
 from dragoman.cli.demo.example import HttpServer, folder, server_environment
 from dragoman.cli.demo.scenes import play
 from dragoman.cli.demo.stage import REVISIONS, Run
@@ -32,7 +34,7 @@ def run(words: Sequence[str] = ()) -> int:
     answers = Answers("yes" if options.yes else "no" if options.no else None)
     brush = Brush.for_stdout(colour=not options.no_color, full=options.full)
     try:
-        runs = asyncio.run(_demo(answers, None if options.json else brush))
+        runs = asyncio.run(_demo(options.host, answers, brush=None if options.json else brush))
     except DragomanError as exc:
         return output.fail(exc, json=options.json)
     ok = all(one.ok for one in runs)
@@ -43,24 +45,24 @@ def run(words: Sequence[str] = ()) -> int:
     return failure.DONE if ok else UNEXPECTED
 
 
-async def _demo(answers: Answers, brush: Brush | None) -> list[Run]:
-    """One run for each transport and revision, painted as it goes."""
-    place = folder()
+async def _demo(host: str, answers: Answers, *, brush: Brush | None) -> list[Run]:
+    """One run for each way to play and each revision, painted as it goes."""
+    place, cases = folder(), CASES[host]
     runs: list[Run] = []
     if brush is not None:
-        paint.title(brush, place, answers=answers)
-    async with HttpServer(place) as http:
-        entries: tuple[tuple[str, str, dict[str, str]], ...] = (
-            ("stdio", ".mcp.json", {}),
-            ("http", "http.mcp.json", {"ORDERS_URL": http.url}),
-        )
-        for transport, file, more in entries:
+        paint.title(brush, place, answers=answers, cases=cases)
+    async with AsyncExitStack() as stack:
+        env = server_environment()
+        if any(case.transport == "http" for case in cases):
+            http = await stack.enter_async_context(HttpServer(place))
+            env["ORDERS_URL"] = http.url
+        for case in cases:
             for revision in REVISIONS:
-                one = Run(transport, revision, place, file=file)
+                one = Run(case, revision, place)
                 runs.append(one)
                 if brush is not None:
                     paint.head(brush, one)
-                async for shown in play(one, answers, env={**server_environment(), **more}):
+                async for shown in play(one, answers, env=env):
                     if brush is not None:
                         paint.scene(brush, shown)
     return runs
@@ -76,8 +78,15 @@ def _record(runs: Sequence[Run], *, ok: bool) -> Any:
 def _parser() -> ArgumentParser:
     parser = ArgumentParser(
         prog="dragoman demo",
-        description="Start the order service over stdio and HTTP, on two revisions, and show each step.",
+        description="Start the order service as a host's own files say, on two revisions, and show each "
+        "step: what the model asked, what was on the wire, and which line of which file decided.",
         epilog="exit status: 0 if every outcome was the expected one, else 1",
+    )
+    parser.add_argument(
+        "--host",
+        choices=tuple(CASES),
+        default="claude-code",
+        help="whose files decide (default: %(default)s, which is played over HTTP too)",
     )
     answer = parser.add_mutually_exclusive_group()
     answer.add_argument("--yes", action="store_true", help="answer yes where a person is asked")

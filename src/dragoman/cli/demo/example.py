@@ -36,11 +36,13 @@ def folder() -> Path:
 
 
 def server_environment() -> dict[str, str]:
-    """The environment in which references of the example's files are resolved: this Python, no database."""
-    return {
-        **{name: value for name, value in os.environ.items() if name != "ORDERS_DB"},
-        "PYTHON": sys.executable,
-    }
+    """The environment in which references of the example's files are resolved: this Python, no database.
+
+    Files of hosts that replace no reference name `python3`, which is this one too.
+    """
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    kept = {name: value for name, value in os.environ.items() if name != "ORDERS_DB"}
+    return {**kept, "PYTHON": sys.executable, "PATH": path}
 
 
 class HttpServer:

@@ -16,17 +16,25 @@ import msgspec
 from dragoman.cli import output
 from dragoman.cli.brush import LABEL, Brush
 from dragoman.cli.demo.answers import Answers
+from dragoman.cli.demo.cases import Case
 from dragoman.cli.demo.stage import Run, Shown
+from dragoman.host import DIALECTS
 from dragoman.schema.shapes import is_object
 
 _FRAME: Final = 640  # characters of a message that are shown unless all are asked for
 _COMMON: Final = frozenset({"_meta", "resultType", "ttlMs", "cacheScope"})
 _INDENT: Final = " " * (2 + LABEL)
 
+_WAYS: Final = {"stdio": "stdio", "http": "HTTP"}
 
-def title(brush: Brush, folder: Path, *, answers: Answers) -> None:
+
+def title(brush: Brush, folder: Path, *, answers: Answers, cases: Sequence[Case]) -> None:
     """What is about to be shown."""
-    output.line(brush("bold", "dragoman demo: the order service over stdio and HTTP, on two revisions"))
+    ways = " and ".join(dict.fromkeys(_WAYS[case.transport] for case in cases))
+    output.line(brush("bold", f"dragoman demo: the order service over {ways}, on two revisions"))
+    output.line(
+        f"  host     {DIALECTS[cases[0].host].title}: {', '.join(dict.fromkeys(c.file for c in cases))}"
+    )
     output.line(f"  files    {folder}")
     output.line(f"  answers  {answers.source}")
     if brush.terminal and not brush.full:
@@ -35,7 +43,7 @@ def title(brush: Brush, folder: Path, *, answers: Answers) -> None:
 
 def head(brush: Brush, run: Run) -> None:
     """The line above the scenes of one run."""
-    name = f"== {run.transport}, revision {run.revision.version} "
+    name = f"== {run.case.surface or run.case.transport}, revision {run.revision.version} "
     output.line("")
     output.line(brush("bold", name.ljust(brush.width - 1, "=")))
     sys.stdout.flush()

@@ -29,6 +29,8 @@ async def play(run: Run, answers: Answers, *, env: Mapping[str, str]) -> AsyncIt
     stage = Stage(run, answers)
     host = Host.from_files(
         run.folder,
+        host=run.case.host,
+        mode=run.case.mode,
         more=run.more,
         user=False,  # the reader's own rules would change what is to be seen
         trusted=True,  # it is the demo's own folder
@@ -61,18 +63,20 @@ async def _discovery(stage: Stage) -> Shown:
     first = "initialize" if revision.handshake else "server/discover"
     spoken = session.client is not None and session.client.revision is revision
     names = sorted(block["name"] for block in shown)
-    ok = spoken and set(session.tools) == _TOOLS and first in methods(frames)
-    out_of_sight = sorted(set(session.tools) - {name.rpartition("__")[2] for name in names})
+    sees = {name.rpartition("__")[2] for name in names}
+    ok = spoken and set(session.tools) == _TOOLS and first in methods(frames) and sees == stage.run.case.sees
+    hidden = ", ".join(sorted(set(session.tools) - sees)) or "none"
     return Shown(
         title="discovery",
         asked=None,
         frames=frames,
         decided="the server's entry",
         place=stage.place(session.config.origin.file, session.config.origin.line),
-        outcome=f"speaks {revision.version}; the model sees {', '.join(names)}; kept out of its sight by a "
-        f"deny rule: {', '.join(out_of_sight) or 'none'}",
-        expected=f"{first} agrees on {revision.version}, three tools, two of them shown to the model",
-        ok=ok and out_of_sight == ["refund_order"],
+        outcome=f"speaks {revision.version}; the model sees {', '.join(names)}; kept out of its sight: "
+        f"{hidden}",
+        expected=f"{first} agrees on {revision.version}; of three tools the model is shown "
+        f"{', '.join(sorted(stage.run.case.sees))}",
+        ok=ok,
     )
 
 
@@ -110,28 +114,12 @@ async def _schema(stage: Stage) -> Shown:
 
 
 async def _asked(stage: Stage) -> Shown:
-    before = len(stage.answers.given)
-    asked, outcome, frames = await stage.call(
-        "create_note", {"order_id": ORDER, "text": "Call before delivery"}
-    )
-    decided, place = stage.ruled(outcome)
-    yes = stage.answers.given[before:] == [True]
-    no = stage.answers.given[before:] == [False]
-    done = outcome.by == "server" and not outcome.is_error and sent(frames) == ["create_note"]
-    declined = outcome.by == "permission" and outcome.is_error and not frames
-    return Shown(
-        title="a call that needs a yes",
-        asked=asked,
-        frames=frames,
-        decided=decided,
-        place=place,
-        outcome=told(outcome),
-        expected="asked once; with yes the note is added" if yes else "asked once; with no, nothing is sent",
-        ok=(yes and done) or (no and declined),
-    )
+    return await _question(stage, "create_note", text="Call before delivery", title="a call that needs a yes")
 
 
-async def _denied(stage: Stage) -> Shown:
+async def _refund(stage: Stage) -> Shown:
+    if stage.run.case.refund == "ask":
+        return await _question(stage, "refund_order", amount=18900, title="a refund")
     asked, outcome, frames = await stage.call("refund_order", {"order_id": ORDER, "amount": 18900})
     decided, place = stage.ruled(outcome)
     denied = outcome.decision is not None and outcome.decision.effect == "deny"
@@ -142,8 +130,29 @@ async def _denied(stage: Stage) -> Shown:
         decided=decided,
         place=place,
         outcome=told(outcome),
-        expected="denied by the rule, nothing sent",
+        expected="denied by the host's rules, nothing sent",
         ok=denied and outcome.by == "permission" and not frames,
+    )
+
+
+async def _question(stage: Stage, tool: str, *, title: str, **arguments: Any) -> Shown:
+    """A call that a person is asked about: sent once there is a yes, and not at all without."""
+    before = len(stage.answers.given)
+    asked, outcome, frames = await stage.call(tool, {"order_id": ORDER, **arguments})
+    decided, place = stage.ruled(outcome)
+    yes = stage.answers.given[before:] == [True]
+    no = stage.answers.given[before:] == [False]
+    done = outcome.by == "server" and not outcome.is_error and sent(frames) == [tool]
+    declined = outcome.by == "permission" and outcome.is_error and not frames
+    return Shown(
+        title=title,
+        asked=asked,
+        frames=frames,
+        decided=decided,
+        place=place,
+        outcome=told(outcome),
+        expected="asked once; with yes the server does it" if yes else "asked once; with no, nothing is sent",
+        ok=(yes and done) or (no and declined),
     )
 
 
@@ -227,7 +236,7 @@ _SCENES: Final = (
     _good,
     _schema,
     _asked,
-    _denied,
+    _refund,
     _failing,
     _unknown,
     _unknown_there,

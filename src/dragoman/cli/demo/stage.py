@@ -14,6 +14,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from dragoman.cli.demo.answers import Answers
+from dragoman.cli.demo.cases import Case
 from dragoman.host import Frame, Host, Outcome, Session, Source
 from dragoman.revisions import REVISIONS as SPOKEN
 from dragoman.revisions import Revision
@@ -60,25 +61,25 @@ class Shown:
 
 @dataclass(slots=True)
 class Run:
-    """One server on one transport and revision, and the scenes played so far."""
+    """One way to play on one revision, and the scenes played so far."""
 
-    transport: str
+    case: Case
     revision: Revision
     folder: Path
-    file: str = field(kw_only=True)
     shown: list[Shown] = field(default_factory=list[Shown], kw_only=True)
 
     @property
     def more(self) -> list[Source]:
         """The entry for HTTP, which stands in place of the project's own as one of a command line does."""
-        if self.transport == "stdio":
+        file = self.case.file
+        if self.case.transport == "stdio":
             return []
-        return [Source((self.folder / self.file).read_text("utf-8"), self.file, "cli")]
+        return [Source((self.folder / file).read_text("utf-8"), file, "cli")]
 
     @property
     def name(self) -> str:
-        """How it is called: transport and revision."""
-        return f"{self.transport} {self.revision.version}"
+        """How it is called: transport or mode, and revision."""
+        return f"{self.case.surface or self.case.transport} {self.revision.version}"
 
     @property
     def ok(self) -> bool:
@@ -89,7 +90,9 @@ class Run:
         """The run as JSON."""
         scenes = [shown.record() for shown in self.shown]
         return {
-            "transport": self.transport,
+            "host": self.case.host,
+            "transport": self.case.transport,
+            "mode": self.case.mode,
             "revision": self.revision.version,
             "ok": self.ok,
             "scenes": scenes,
@@ -121,7 +124,8 @@ class Stage:
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> tuple[str, Outcome, tuple[Frame, ...]]:
         """Let the model call a tool; returns how that reads, what came of it, and the frames it took."""
         self.calls += 1
-        name = f"mcp__{SERVER}__{tool}"
+        found = self.host.names.of(SERVER, tool)
+        name = f"mcp__{SERVER}__{tool}" if found is None else found.model
         block = {"type": "tool_use", "id": f"toolu_{self.calls:02}", "name": name, "input": dict(arguments)}
         outcome = await self.host.answer(block)
         return f"{name} {json(arguments)}", outcome, self.taken()
