@@ -55,7 +55,14 @@ class Calls:
         if judged.by is None and decision is not None and decision.effect == "ask":
             decision = await self._asked(judged, decision)
         if entry is not None:
-            entry.tool_use(_block(use), name=judged.name, faults=judged.faults, decision=decision)
+            entry.tool_use(
+                _block(use),
+                name=judged.name,
+                faults=judged.faults,
+                decision=decision,
+                tool=judged.tool,
+                config=None if judged.standing is None else str(judged.standing.config.origin),
+            )
         outcome = await self._sent(judged, decision, entry=entry, sending=sending)
         if entry is not None:
             entry.result(outcome.block, by=outcome.by)
