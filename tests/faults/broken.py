@@ -113,6 +113,26 @@ def byte_by_byte(id_):
         time.sleep(0.001)
 
 
+def trickles(id_):
+    for byte in line(id_):
+        write(bytes([byte]))
+        time.sleep(0.1)
+
+
+def slow(id_):
+    time.sleep(0.5)
+    write(line(id_))
+
+
+def hangs(id_):
+    while True:
+        time.sleep(60)
+
+
+def pid(id_):
+    write(line(id_, str(os.getpid())))
+
+
 def fault(id_, name):
     held.append(line(id_, name))
     if len(held) == 3:  # out of order: the last one first
@@ -120,7 +140,11 @@ def fault(id_, name):
 
 
 held: list[bytes] = []
-TOOLS = [{"name": "safe", "inputSchema": {"type": "object"}, "annotations": {"idempotentHint": True}}]
+TOOLS = [
+    {"name": "safe", "inputSchema": {"type": "object"}, "annotations": {"idempotentHint": True}},
+    {"name": "hangs", "inputSchema": {"type": "object"}},
+    {"name": "pid", "inputSchema": {"type": "object"}},
+]
 HELLO = {
     "protocolVersion": "2025-11-25",
     "capabilities": {"tools": {}},

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import tracemalloc
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from dragoman import Client
 from dragoman.errors import ClosedError, ConnectError, DeadlineError, HttpError, LocalError, PeerFault
 from dragoman.jsonrpc.message import encode_notification, encode_result
+from tests.drivers.wire import descriptors, until
 from tests.http_client.server import Asked, Server, serving
 
 NEW, OLD = "2026-07-28", "2025-11-25"
@@ -128,6 +130,56 @@ async def test_an_answer_that_never_ends_runs_into_the_limit_of_the_call(protoco
     async with connected(call, protocol=protocol) as (client, _):
         with pytest.raises(DeadlineError):
             await client.call_tool("t", idle_timeout=0.3)
+
+
+@BOTH
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_byte_now_and_then_is_no_sign_of_life(protocol: str, stream: bool) -> None:
+    async def call(asked: Asked) -> None:
+        body = answer(asked)
+        if stream:
+            await asked.stream()
+        else:
+            kind = b"Content-Type: application/json"
+            await asked.raw(b"HTTP/1.1 200 OK\r\n%b\r\nContent-Length: %d\r\n\r\n" % (kind, len(body)))
+        for byte in b"data: " + body if stream else body:
+            await (asked.send if stream else asked.raw)(bytes([byte]))
+            with suppress(TimeoutError):
+                await asyncio.wait_for(asked.gone(), 0.1)
+                return
+
+    async with connected(call, protocol=protocol) as (client, _):
+        with pytest.raises(DeadlineError) as caught:
+            await client.call_tool("t", idle_timeout=0.5)
+    assert caught.value.stage == "idle"
+
+
+@BOTH
+@pytest.mark.parametrize("stream", [False, True])
+async def test_100_mb_on_one_line_are_not_kept(protocol: str, stream: bool) -> None:
+    async def call(asked: Asked) -> None:
+        if asked.message["params"]["name"] == "t":
+            await asked.result(content())
+            return
+        head = b'{"jsonrpc":"2.0","id":%d,"result":{"content":"' % asked.id
+        kind = b"text/event-stream" if stream else b"application/json"
+        await asked.raw(b"HTTP/1.1 200 OK\r\nContent-Type: %b\r\nTransfer-Encoding: chunked\r\n\r\n" % kind)
+        with suppress(ConnectionError):
+            await asked.send((b"data: " if stream else b"") + head)
+            for _ in range(100):
+                await asked.send(b"x" * 1_000_000)
+            await asked.end()
+
+    async with connected(call, protocol=protocol) as (client, _):
+        tracemalloc.start()
+        try:
+            with pytest.raises(PeerFault, match="longer than"):
+                await client.call_tool("long")
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert peak < 160 * 1024 * 1024
+        assert (await client.call_tool("t")).text == "well"
 
 
 @BOTH
@@ -280,6 +332,26 @@ async def test_tls_that_fails_says_so() -> None:
     async with asyncio.timeout(BOUND), listening:
         with pytest.raises(ConnectError, match="TLS failed"):
             await Client(f"https://127.0.0.1:{port}/mcp").connect()
+
+
+@BOTH
+async def test_200_connections_leave_nothing(protocol: str) -> None:
+    async def call(asked: Asked) -> None:
+        await asked.result(content())
+
+    async with asyncio.timeout(100), serving(greets(call)) as server:
+        async with Client(server.url, protocol=protocol):  # what is kept for good is there now
+            pass
+        await asyncio.sleep(0)
+        before = descriptors(), asyncio.all_tasks()
+        for _ in range(25):
+            await asyncio.gather(*(opened_and_closed(server.url, protocol) for _ in range(8)))
+        await until(lambda: (descriptors(), asyncio.all_tasks()) == before)
+
+
+async def opened_and_closed(url: str, protocol: str) -> None:
+    async with Client(url, protocol=protocol) as client:
+        assert (await client.call_tool("t")).text == "well"
 
 
 @BOTH

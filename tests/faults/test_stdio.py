@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from dragoman import Client
+from dragoman import Client, ClientGroup
+from dragoman.client.member import Retry
 from dragoman.errors import ClosedError, DeadlineError, LocalError, PeerFault
 from tests.drivers.wire import children, descriptors, gone
 
@@ -83,6 +84,49 @@ async def test_half_a_line_runs_into_the_limit_of_the_call() -> None:
         with pytest.raises(DeadlineError) as caught:
             await client.call_tool("half_a_line", idle_timeout=0.3)
     assert caught.value.stage == "idle"
+
+
+async def test_a_byte_now_and_then_is_no_sign_of_life() -> None:
+    async with asyncio.timeout(BOUND), broken() as client:
+        with pytest.raises(DeadlineError) as caught:
+            await client.call_tool("trickles", idle_timeout=0.5)
+    assert caught.value.stage == "idle"
+
+
+async def test_a_server_that_hangs_for_good_is_replaced_and_only_one_is_left() -> None:
+    group = ClientGroup(
+        {"broken": [sys.executable, str(BROKEN)]}, idle_timeout=1.0, retry=Retry(first=0.01, most=0.02)
+    )
+    before = children()
+    async with asyncio.timeout(BOUND), group:
+        first = (await group.call_tool("mcp__broken__pid")).text
+        usual = len(children() - before)  # the server, and what ends it if this process is killed
+        with pytest.raises(DeadlineError):
+            await group.call_tool("mcp__broken__hangs")
+        second = await again(group)
+        assert second != first
+        assert gone(int(first))
+        assert len(children() - before) == usual
+    assert gone(int(second))
+
+
+async def again(group: ClientGroup) -> str:
+    """What a call says once the server is back."""
+    while True:
+        try:
+            return (await group.call_tool("mcp__broken__pid")).text
+        except LocalError:
+            await asyncio.sleep(0.01)
+
+
+async def test_a_server_that_is_slow_once_is_not_taken_for_dead() -> None:
+    async with asyncio.timeout(BOUND), ClientGroup({"broken": [sys.executable, str(BROKEN)]}) as group:
+        first = (await group.call_tool("mcp__broken__pid")).text
+        client = group["broken"]
+        with pytest.raises(DeadlineError):  # a call's own limit, far below what the server is given
+            await client.call_tool("slow", idle_timeout=0.1)
+        group.servers["broken"].suspect(DeadlineError("silent", stage="idle"))
+        assert (await group.call_tool("mcp__broken__pid")).text == first
 
 
 async def test_a_server_that_stops_reading_runs_into_the_limit_of_the_call() -> None:

@@ -21,7 +21,7 @@ from dragoman.client.loop import loop_over
 from dragoman.client.options import ClientKeywords
 from dragoman.client.servers import Unusable
 from dragoman.client.target import TargetLike
-from dragoman.errors import ClosedError, ConnectError, LocalError, RemoteError, UsageError
+from dragoman.errors import ClosedError, ConnectError, DeadlineError, LocalError, RemoteError, UsageError
 from dragoman.model import Tool
 
 log = logging.getLogger("dragoman.client")
@@ -197,7 +197,7 @@ class Member:
         while True:
             self._suspected.clear()
             try:
-                # Not `wait_for`: up to Python 3.11 it loses a cancellation that comes together with the event.
+                # Not `wait_for`: up to Python 3.11 it loses a cancellation that comes with the event.
                 async with asyncio.timeout(_LOOK):
                     await self._suspected.wait()
             except TimeoutError:
@@ -228,10 +228,12 @@ class Member:
             return None  # an answer is a sign of life
         return None
 
-    def suspect(self, *, silent: bool = False) -> None:
-        """A call found the connection broken, or the server `silent`: see whether it is still there."""
-        self._silent = silent
-        self._suspected.set()
+    def suspect(self, fault: LocalError | RemoteError | None = None) -> None:
+        """See whether the server is still there, where what a call ended with may mean that it is not."""
+        silent = isinstance(fault, DeadlineError) and fault.stage == "idle"
+        if fault is None or silent or isinstance(fault, ClosedError | ConnectError):
+            self._silent = silent
+            self._suspected.set()
 
     # What it says ------------------------------------------------------------------------------------
 
@@ -283,8 +285,7 @@ class Member:
         except (LocalError, RemoteError) as exc:
             # The tools it had stay known: a call of one then says what is the matter.
             log.warning("the tools of server %r could not be read again: %s", self.name, exc)
-            if isinstance(exc, ClosedError | ConnectError):
-                self.suspect()
+            self.suspect(exc)
 
     async def _list(self, client: Client, *, anew: bool = False) -> None:
         if client.capabilities.tools is UNSET:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from dragoman.client.client import Client
 from dragoman.client.member import Member
 from dragoman.client.session import RequestKeywords
-from dragoman.errors import ClosedError, ConnectError, LocalError, RemoteError, UsageError
+from dragoman.errors import LocalError, RemoteError, UsageError
 from dragoman.model import (
     GetPromptResult,
     Prompt,
@@ -60,8 +60,7 @@ class Merged(Generic[T]):
             found = await self._ask(client, anew) if self._offered(client.capabilities) is not UNSET else []
         except (LocalError, RemoteError) as exc:
             log.warning("the %s of server %r could not be read: %s", self._noun, member.name, exc)
-            if isinstance(exc, ClosedError | ConnectError):
-                member.suspect()
+            member.suspect(exc)
         else:
             self._lists[member.name] = found
 
@@ -128,8 +127,8 @@ class MergedVerbs:
         client = await member.ready()
         try:
             return await work(client)
-        except (ClosedError, ConnectError):
-            member.suspect()
+        except LocalError as exc:
+            member.suspect(exc)
             raise
 
     async def _listed(self, kind: Merged[T], *, refresh: bool) -> dict[str, list[T]]:

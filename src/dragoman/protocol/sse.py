@@ -142,7 +142,8 @@ class Parser:
         self._size += len(rest)
         if self._size > self._max + len(b"data: "):
             if not self._skipping:
-                events.append(self._overflow(b"".join(self._parts)))
+                # Of a line that is let go only the beginning is put together: a copy of it could be large.
+                events.append(self._overflow(b"".join(part[:_HEAD] for part in self._parts)[: 2 * _HEAD]))
             self._parts = [b":"]  # the rest of this line counts as a comment
             self._size = 1
 
