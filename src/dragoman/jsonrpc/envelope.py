@@ -41,7 +41,10 @@ class ErrorObject(msgspec.Struct, frozen=True, gc=False):
 
 
 class Request(msgspec.Struct, frozen=True, gc=False):
-    """A call that is owed an answer; `params` is an object, an array, or `Raw(b"")` when absent."""
+    """A call that is owed an answer; `params` is an object, an array, or `Raw(b"")` when absent.
+
+    Where `decode` was told the shapes of params, `params` is a struct of its method's shape instead.
+    """
 
     method: str
     id: Id

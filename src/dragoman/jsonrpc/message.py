@@ -6,8 +6,8 @@ It refuses to know methods, connections and framing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Literal, TypeAlias, Union
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -46,6 +46,7 @@ __all__ = [
     "METHOD_NOT_FOUND",
     "PARSE_ERROR",
     "Batch",
+    "Envelopes",
     "ErrorObject",
     "Id",
     "Invalid",
@@ -56,12 +57,14 @@ __all__ = [
     "Response",
     "Single",
     "decode",
+    "decode_envelope",
     "encode_batch",
     "encode_error",
     "encode_invalid",
     "encode_notification",
     "encode_request",
     "encode_result",
+    "envelopes",
     "read_id",
     "too_large",
 ]
@@ -76,7 +79,38 @@ class _Envelope(msgspec.Struct, gc=False):
     error: ErrorObject | UnsetType = UNSET
 
 
-_decode_envelope: Final = msgspec.json.Decoder(_Envelope).decode
+Envelopes: TypeAlias = Callable[[bytes], Any]
+"""What `decode` reads an envelope by."""
+
+decode_envelope: Final[Envelopes] = msgspec.json.Decoder(_Envelope).decode
+
+
+def envelopes(shapes: Mapping[str, type[msgspec.Struct]]) -> Envelopes:
+    """What reads requests of these methods, params and all, in one typed decode.
+
+    A request that fits has a struct of its method's shape for `params`. Whatever does not fit is
+    read by `decode` as if there were no shapes, so that they change nothing but the time it takes.
+    """
+    kinds = tuple([_envelope(method, shape) for method, shape in shapes.items()])
+    return msgspec.json.Decoder(Union[kinds]).decode
+
+
+def _envelope(method: str, shape: type[msgspec.Struct]) -> type[msgspec.Struct]:
+    # The members are those of `_Envelope`; ids that it reads and this does not are none for MCP.
+    return msgspec.defstruct(
+        "Envelope",
+        [
+            ("jsonrpc", Literal["2.0"]),
+            ("id", int | str),
+            ("params", shape),
+            ("result", Raw | UnsetType, UNSET),
+            ("error", Raw | UnsetType, UNSET),
+        ],
+        tag_field="method",
+        tag=method,
+        namespace={"method": method},
+        gc=False,
+    )
 
 _BOM: Final = b"\xef\xbb\xbf"
 _BRACKET: Final = ord("[")
@@ -88,8 +122,10 @@ _LF, _CR = b"\n\r"
 # Decoding: one typed decode for a valid message; a closer look only at what failed -----------------
 
 
-def decode(data: bytes, limits: Limits = DEFAULT) -> Message:
+def decode(data: bytes, limits: Limits = DEFAULT, known: Envelopes = decode_envelope) -> Message:
     """Read one frame. Any bytes give a message; what is wrong with them comes back as `Invalid`.
+
+    With `known`, from `envelopes`, the params of requests that it knows are read along with them.
 
     Of duplicate members the last one counts. Members that the envelope does not know are passed
     over. One leading byte order mark is passed over too, since some writers cannot help it.
@@ -105,8 +141,10 @@ def decode(data: bytes, limits: Limits = DEFAULT) -> Message:
         if fault is not None:
             return broken(fault)
     try:
-        envelope = _decode_envelope(data)
+        envelope = known(data)
     except (msgspec.DecodeError, RecursionError):
+        if known is not decode_envelope:
+            return decode(data, limits)
         return _decode_batch(data, limits) if kind(data) == "an array" else explain(data)
     # A level of an object that holds another takes five bytes at least, `{"":}`. Most messages hold no
     # arrays and are too short for as many levels.
@@ -116,7 +154,8 @@ def decode(data: bytes, limits: Limits = DEFAULT) -> Message:
 
 
 def _classify(envelope: _Envelope) -> Single:
-    id_, method, params = envelope.id, envelope.method, envelope.params
+    id_, method = envelope.id, envelope.method
+    params: Any = envelope.params
     if method is UNSET:
         return _classify_response(envelope)
     if envelope.result is not UNSET or envelope.error is not UNSET:
@@ -125,7 +164,7 @@ def _classify(envelope: _Envelope) -> Single:
         return misshapen(id_, detail)
     if params is UNSET:
         params = ABSENT
-    elif memoryview(params)[0] not in _BRACES:
+    elif type(params) is Raw and memoryview(params)[0] not in _BRACES:
         return misshapen(id_, f'member "params": expected an object or an array, received {kind(params)}')
     return Notification(method, params) if id_ is UNSET else Request(method, id_, params)
 
@@ -161,7 +200,7 @@ def _decode_batch(data: bytes, limits: Limits) -> Message:
 
 def _decode_member(data: Raw) -> Single:
     try:
-        return _classify(_decode_envelope(data))
+        return _classify(decode_envelope(data))
     except (msgspec.DecodeError, RecursionError):
         return explain(data)
 

@@ -6,9 +6,9 @@ header names as `carrier`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET
@@ -18,17 +18,13 @@ from dragoman.jsonrpc.message import ABSENT, Id, Request
 from dragoman.model import UNSUPPORTED_PROTOCOL_VERSION, Params, RequestMeta
 from dragoman.protocol.call import Call, Channel
 from dragoman.protocol.link import Link
+from dragoman.protocol.reading import READING
 from dragoman.revisions import BY_VERSION, HANDSHAKE, LATEST, STATELESS
 from dragoman.revisions.base import Caller, Method, Revision
-
-_Read: TypeAlias = Callable[[bytes | msgspec.Raw], Any]
 
 EMPTY_META = RequestMeta()
 _meta = msgspec.json.Decoder(RequestMeta).decode
 NO_METHODS: Mapping[str, Method] = MappingProxyType({})
-_decoders: dict[type[Params], _Read] = {}
-_readers: dict[str, _Read] = {}
-_shapes = {m.name: m.params for r in BY_VERSION.values() for m in r.methods.values()}
 
 _KEPT: Final = 64
 _KEPT_BYTES: Final = 2048  # of one
@@ -77,11 +73,13 @@ def admit(
     id_, name = request.id, request.method
     if type(id_) is not int and type(id_) is not str:
         raise _wrong_id(id_)
+    params: Any = request.params
     fault: Refusal | None = None
-    try:
-        params = (_readers.get(name) or _reader(name, extra))(request.params or b"{}")
-    except msgspec.ValidationError as exc:
-        params, fault = _salvage(request), _invalid(exc)
+    if type(params) is msgspec.Raw:
+        try:
+            params = READING.read(request, extra)
+        except msgspec.ValidationError as exc:
+            params, fault = _salvage(request), _invalid(exc)
     if params.meta is UNSET:
         said = _NOTHING
     elif (said := _heard.last).raw != params.meta:
@@ -108,22 +106,6 @@ def _added(name: str, revision: Revision, *, extra: Mapping[str, Method]) -> Met
     """The method as an extension adds it to this revision."""
     method = extra.get(name)
     return None if method is not None and revision.handshake and not method.everywhere else method
-
-
-def _reader(name: str, extra: Mapping[str, Method]) -> _Read:
-    """What reads the params of a method; made when the first request needs it."""
-    shape = _shapes.get(name)
-    if shape is not None:
-        read = _readers[name] = _decoder(shape)
-        return read
-    return _decoder(extra[name].params if name in extra else Params)
-
-
-def _decoder(shape: type[Params]) -> _Read:
-    decode = _decoders.get(shape)
-    if decode is None:
-        decode = _decoders[shape] = msgspec.json.Decoder(shape).decode
-    return decode
 
 
 def _wrong_id(id_: Id) -> Refusal:

@@ -39,6 +39,7 @@ from dragoman.model import CancelledParams
 from dragoman.protocol.admission import admit
 from dragoman.protocol.call import Kernel
 from dragoman.protocol.link import Link
+from dragoman.protocol.reading import READING
 from dragoman.transports.driven import Starter
 
 log = logging.getLogger("dragoman.server")
@@ -172,7 +173,7 @@ class ServerConnection:
 
     def receive(self, frame: bytes) -> None:
         """Take in one message; a request is begun, everything else is dealt with at once."""
-        message = decode(frame, self._limits)
+        message = decode(frame, self._limits, READING.envelope)
         if type(message) is Request:
             self._start(message)
         else:
