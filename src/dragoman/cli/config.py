@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from dragoman.cli import failure, output
+from dragoman.cli import export, failure, output
 from dragoman.cli.brush import Brush
 from dragoman.errors import UsageError
 from dragoman.host.config.record import Origin, Source, State
@@ -32,7 +32,7 @@ _NARROW: Final = 100  # columns from which on there is room for what an entry st
 
 def run(options: Namespace) -> int:
     """Show them, or do what the verb says; returns the exit status."""
-    verbs: dict[str, Callable[[Namespace], int]] = {"": _show}
+    verbs: dict[str, Callable[[Namespace], int]] = {"": _show, "export": export.run, "undo": export.undo}
     try:
         return verbs[options.verb](options)
     except UsageError as exc:

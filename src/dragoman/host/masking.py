@@ -6,8 +6,9 @@ headers, whose values are mostly secrets, and shown elsewhere.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
@@ -16,6 +17,7 @@ from dragoman.host.config.references import SYNTAXES
 from dragoman.protocol.secrets import NAMES, PATTERNS, plain
 
 HIDDEN: Final = "[hidden]"
+_TOLD: Final = 8  # characters from which on a text is found without quotes around it
 
 _LOOKS: Final = tuple(map(re.compile, PATTERNS))
 _NAME: Final = re.compile(
@@ -23,8 +25,11 @@ _NAME: Final = re.compile(
     re.IGNORECASE,
 )
 _HARMLESS: Final = re.compile(r"\s*(?:(?:Bearer|Basic|Token)\s+)?", re.IGNORECASE)
-# Long, of one piece, letters and digits mixed: no path, no package, no version and no word.
-_OPAQUE: Final = re.compile(r"(?=[^/]*\d)(?=[^/]*[A-Za-z])[A-Za-z0-9_~+=-]{24,}")
+# Long and of one piece: digits with letters of both cases, digits of base 16, or no words at all. Neither a
+# path nor a package, and not the name of a model with its date.
+_OPAQUE: Final = re.compile(
+    r"(?=.*\d)(?=.*[a-z])(?=.*[A-Z])[A-Za-z0-9_~+=-]{20,}|[0-9a-f]{32,}|(?=.*\d)(?=.*[A-Z])[A-Z0-9]{20,}"
+)
 _OPTION: Final = re.compile(r"-{1,2}(?P<name>[A-Za-z][\w-]*)(?:=(?P<value>.*))?", re.DOTALL)
 _PAIR: Final = re.compile(r"(?P<name>[A-Za-z_][\w.-]*)\s*[=:]\s*(?P<value>.+)", re.DOTALL)
 
@@ -132,6 +137,38 @@ def secrets(config: ServerConfig) -> Iterator[str]:
             yield f"args[{index}]"
     if config.url is not None and _has_secret(config.url, config.syntax):
         yield "url"
+
+
+def literals(configs: Iterable[ServerConfig]) -> dict[str, str]:
+    """Texts of entries that are not shown, and what is shown in their place; the longest first."""
+    found: dict[str, str] = {}
+    for config in configs:
+        for value in (*config.env.values(), *config.headers.values()):
+            if value and not referring(value, config.syntax):
+                found[value] = HIDDEN
+        pairs = list(zip(config.args, shown_args(config.args, config.syntax), strict=True))
+        if config.url is not None:
+            pairs.append((config.url, shown_url(config.url, config.syntax)))
+        found |= {word: seen for word, seen in pairs if word != seen}
+    return dict(sorted(found.items(), key=lambda pair: -len(pair[0])))
+
+
+def covered(text: str, hidden: Mapping[str, str]) -> str:
+    """A line of a file without `hidden` texts, in quotes or long enough to be told without, and secrets."""
+    for value, seen in hidden.items():
+        escaped = json.dumps(value, ensure_ascii=False)
+        text = text.replace(escaped, json.dumps(seen)).replace(f"'{value}'", f"'{seen}'")
+        if len(value) >= _TOLD:
+            text = text.replace(escaped[1:-1], seen).replace(value, seen)
+    for look in _LOOKS:
+        text = look.sub(_blotted, text)
+    return text
+
+
+def _blotted(found: re.Match[str]) -> str:
+    start, end = (place - found.start() for place in found.span("secret"))
+    whole: str = found[0]
+    return f"{whole[:start]}{HIDDEN}{whole[end:]}"
 
 
 def _has_secret(url: str, syntax: str) -> bool:

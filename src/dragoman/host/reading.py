@@ -88,7 +88,7 @@ def command_line(texts: Iterable[str]) -> list[Source]:
             sources.append(Source(given, "--mcp-config", "cli"))
             continue
         try:
-            text = _text(Path(given))
+            text = text_of(Path(given))
         except (OSError, ValueError) as exc:
             raise UsageError(f"{given}: {exc.strerror if isinstance(exc, OSError) else exc}") from None
         if text is None:
@@ -110,7 +110,7 @@ def read_sources(places: Iterable[Location], machine: Machine) -> tuple[list[Sou
     for place, path in pairs:
         shown = _shown(path, machine)
         try:
-            text = _text(path)
+            text = text_of(path)
         except (OSError, ValueError) as exc:
             said = exc.strerror if isinstance(exc, OSError) else str(exc)
             problems.append(Problem(f"cannot be read: {said}", Origin(shown)))
@@ -130,8 +130,13 @@ def _files(place: Location) -> Iterator[Path]:
         return
 
 
-def _text(path: Path) -> str | None:
-    """The text of a file, None where there is none."""
+def text_of(path: Path) -> str | None:
+    """The text of a file, None where there is none.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is no regular file, too large, or not UTF-8.
+    """
     try:
         # Before it is opened: opening a pipe that a project brought would wait for ever.
         if not stat.S_ISREG(path.stat().st_mode):

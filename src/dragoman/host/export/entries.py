@@ -27,9 +27,13 @@ _BETWEEN: Final[Mapping[str, tuple[float, float]]] = {
 
 @dataclass(slots=True)
 class Written:
-    """An entry under its name; `notes` is what is not quite the same in it."""
+    """An entry under its name, of the server that is called `server` here.
+
+    `notes` is what is not quite the same in it.
+    """
 
     name: str
+    server: str
     entry: dict[str, Any] = field(default_factory=dict[str, Any])
     notes: list[str] = field(default_factory=list[str])
 
@@ -51,7 +55,7 @@ class _Writing:
         self._form = form
         self._to = to
         self._writer = writer
-        self._out = Written(_name(server.name, to))
+        self._out = Written(_name(server.name, to), server.name)
         if self._out.name != server.name:
             self._note(f"it is called {self._out.name!r} there")
 

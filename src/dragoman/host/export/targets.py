@@ -111,6 +111,11 @@ def export(
     return Exported(text, tuple(written), tuple(changed), tuple(left))
 
 
+def servers_of(text: str, *, to: str, file: str, scope: Scope = "project") -> list[ServerConfig]:
+    """The servers that stand in the text of a host's file."""
+    return [item.config for item in _setup(to, Source(text, file, scope, _kind(to, file)))]
+
+
 def _kind(host: str, file: str) -> str:
     if host == "continue":
         return "servers" if file.endswith(".json") else "config"
