@@ -7,7 +7,7 @@ It refuses to know methods, connections and framing.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Literal, TypeAlias, Union
+from typing import Annotated, Any, Final, Literal, TypeAlias, Union
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -85,6 +85,9 @@ Envelopes: TypeAlias = Callable[[bytes], Any]
 decode_envelope: Final[Envelopes] = msgspec.json.Decoder(_Envelope).decode
 
 
+_Nothing = Annotated[str, msgspec.Meta(min_length=1, max_length=0)] | UnsetType  # no value fits
+
+
 def envelopes(shapes: Mapping[str, type[msgspec.Struct]]) -> Envelopes:
     """What reads requests of these methods, params and all, in one typed decode.
 
@@ -96,15 +99,15 @@ def envelopes(shapes: Mapping[str, type[msgspec.Struct]]) -> Envelopes:
 
 
 def _envelope(method: str, shape: type[msgspec.Struct]) -> type[msgspec.Struct]:
-    # The members are those of `_Envelope`; ids that it reads and this does not are none for MCP.
+    # What fits is a request without a doubt. A message with `result` or `error` too does not fit.
     return msgspec.defstruct(
         "Envelope",
         [
             ("jsonrpc", Literal["2.0"]),
             ("id", int | str),
             ("params", shape),
-            ("result", Raw | UnsetType, UNSET),
-            ("error", Raw | UnsetType, UNSET),
+            ("result", _Nothing, UNSET),
+            ("error", _Nothing, UNSET),
         ],
         tag_field="method",
         tag=method,
@@ -150,12 +153,13 @@ def decode(data: bytes, limits: Limits = DEFAULT, known: Envelopes = decode_enve
     # arrays and are too short for as many levels.
     if (size > 5 * limits.max_depth or _BRACKET in data) and _too_deep(data, limits.max_depth):
         return _deep(data, limits.max_depth, envelope=envelope)
+    if known is not decode_envelope:
+        return Request(envelope.method, envelope.id, envelope.params)
     return _classify(envelope)
 
 
 def _classify(envelope: _Envelope) -> Single:
-    id_, method = envelope.id, envelope.method
-    params: Any = envelope.params
+    id_, method, params = envelope.id, envelope.method, envelope.params
     if method is UNSET:
         return _classify_response(envelope)
     if envelope.result is not UNSET or envelope.error is not UNSET:
@@ -164,7 +168,7 @@ def _classify(envelope: _Envelope) -> Single:
         return misshapen(id_, detail)
     if params is UNSET:
         params = ABSENT
-    elif type(params) is Raw and memoryview(params)[0] not in _BRACES:
+    elif memoryview(params)[0] not in _BRACES:
         return misshapen(id_, f'member "params": expected an object or an array, received {kind(params)}')
     return Notification(method, params) if id_ is UNSET else Request(method, id_, params)
 

@@ -199,41 +199,47 @@ class ServerConnection:
             send(encode_invalid(message))
 
     def _start(self, request: Request, collector: _Collector | None = None) -> None:
-        send = self._transmit if collector is None else collector.settle
-        if request.id in self._open:
-            send(in_use(request.id))
+        id_, still_open = request.id, self._open
+        if id_ in still_open:
+            answer = in_use(id_)
+            self._transmit(answer) if collector is None else collector.settle(answer)
             return
-        channel = self._open[request.id] = StreamChannel(self, collector=collector)
-        self.full = len(self._open) >= self._max
-        task = self._starter.begin(self._run(request, channel, send=send))
+        channel = still_open[id_] = StreamChannel(self, collector=collector)
+        if len(still_open) >= self._max:
+            self.full = True
+        task = self._starter.begin(self._run(request, channel))
         if task is not None:
             channel.task = task
 
-    async def _run(self, request: Request, channel: StreamChannel, *, send: Callable[[bytes], None]) -> None:
+    async def _run(self, request: Request, channel: StreamChannel) -> None:
+        id_ = request.id
         try:
-            link, extra = self.link, self._kernel.extra_methods
-            call = admit(request, link, channel=channel, principal=link.principal, extra=extra)
-            answer = encode_result(request.id, await self._kernel.handle(call))
+            link, kernel = self.link, self._kernel
+            call = admit(
+                request, link, channel=channel, principal=link.principal, extra=kernel.extra_methods
+            )
+            answer = encode_result(id_, await kernel.handle(call))
         except Refusal as exc:
-            answer = refusal(request.id, exc)
+            answer = refusal(id_, exc)
         except BaseException as exc:  # noqa: BLE001  # whatever it is, the stream goes on
-            answer = b"" if not channel.open else failed(request.id, request.method, exc=exc)
+            answer = b"" if not channel.open else failed(id_, request.method, exc=exc)
         if channel.open:
             channel.open = False
-            self._end(request.id)
-            send(answer)
+            self._end(id_)
+            collector = channel.collector
+            self._transmit(answer) if collector is None else collector.settle(answer)
         # Else it was cancelled: it is answered by silence, and `_silent` sees to what it leaves.
 
     def _end(self, id_: Id) -> None:
-        still_open = self._open
-        if still_open.pop(id_, None) is None:
+        if self._open.pop(id_, None) is None:
             return
         if self.full:
             self.full = False
             if self._on_room is not None:
                 self._on_room()
-        if not still_open and self._idle is not None and not self._idle.done():
-            self._idle.set_result(None)
+        idle = self._idle
+        if idle is not None and not self._open and not idle.done():
+            idle.set_result(None)
 
     def _notified(self, notification: Notification) -> None:
         if notification.method == "notifications/cancelled":

@@ -153,9 +153,9 @@ class Starter:
         finally:
             _leave_task(loop, task)
         if waiting is _ENDED:
-            if spare.handed.done() or getrefcount(task) != holders or task._callbacks:  # noqa: SLF001  # nothing public tells
-                # It cancelled its task, kept it, or waits for its end. The next work must not run in
-                # it: what is meant for this one would reach that one.
+            if getrefcount(task) != holders or task._callbacks:  # noqa: SLF001  # nothing public tells
+                # It kept its task, or waits for its end. The next work must not run in it: what is
+                # meant for this one would reach that one. (Nor does it in one that was cancelled.)
                 self._spare = None
                 spare.release()
             return None
