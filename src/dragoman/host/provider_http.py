@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Final, Self, cast
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import msgspec
 
@@ -267,11 +267,13 @@ def backoff(attempt: int) -> float:
 
 
 def address_of(service: Service) -> Address:
-    """Where requests go: the base URL with the API's path, which it may end in the beginning of."""
+    """Where requests go: the base URL with the API's path, which may have its beginning in common with it."""
     endpoint = service.api.endpoint
     path = endpoint.streamed if service.stream else endpoint.path
     path = path.replace("{model}", quote(service.model, safe="-._~"))
     base = service.base.rstrip("/")
+    if not urlsplit(base).path:  # a server named by host and port alone
+        base += urlsplit(endpoint.url).path.rstrip("/")
     version = "/" + path.split("/")[1]  # `/v1`, with which the base URLs of many local servers end
     if base.endswith(version):
         base = base.removesuffix(version)
