@@ -25,7 +25,7 @@ from dragoman.host.models.base import (
 )
 from dragoman.host.models.defining import Prepared, prepare, report
 from dragoman.host.models.gemini_schemas import json_schema, openapi
-from dragoman.host.models.gemini_stream import GeminiReader
+from dragoman.host.models.gemini_stream import GeminiReader, error_of
 from dragoman.host.models.pieces import FAILED, Media, Text, pieces
 from dragoman.host.models.requests import body, counts, tokens
 from dragoman.host.models.schemas import UnfitError, table, tables
@@ -182,10 +182,7 @@ class Gemini:
 
     def error(self, body: Mapping[str, Any]) -> Failed | None:
         """The error of a body `{"error": {...}}`."""
-        error = table(body.get("error"))
-        if error is None:
-            return None
-        return Failed(str(error.get("status") or error.get("code") or "error"), str(error.get("message", "")))
+        return error_of(body)
 
     def reader(self) -> GeminiReader:
         """A reader for one streamed answer."""

@@ -9,6 +9,14 @@ from dragoman.host.models.base import Delta, Failed, TextDelta, ThoughtDelta, Us
 from dragoman.host.models.schemas import table, tables
 
 
+def error_of(body: Mapping[str, Any]) -> Failed | None:
+    """The error of a body `{"error": {...}}`."""
+    error = table(body.get("error"))
+    if error is None:
+        return None
+    return Failed(str(error.get("status") or error.get("code") or "error"), str(error.get("message", "")))
+
+
 class GeminiReader:
     """Reads one answer. See `Reader`. A call comes whole in one chunk."""
 
@@ -25,9 +33,9 @@ class GeminiReader:
 
     def feed(self, event: Mapping[str, Any]) -> list[Delta]:
         """Take the next chunk, which is a response with a part of the answer."""
-        error = table(event.get("error"))
-        if error is not None:
-            return [Failed(str(error.get("status") or error.get("code")), str(error.get("message", "")))]
+        failed = error_of(event)
+        if failed is not None:
+            return [failed]
         self._head.update({name: value for name, value in event.items() if name != "candidates"})
         deltas: list[Delta] = []
         for candidate in tables(event.get("candidates")):
