@@ -26,6 +26,24 @@ def decline(params: ElicitParams) -> ElicitResult:
     return ElicitResult(action="decline")
 
 
+class Lines:
+    """Lines that a person types, read on the event loop: giving up waiting loses nothing that was typed."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    async def next(self, source: int) -> str | None:
+        """The next line from a file descriptor, without its end; None at the end of input."""
+        while b"\n" not in self._rest:
+            data = await _read(source)
+            if not data:
+                rest, self._rest = self._rest, b""
+                return rest.decode("utf-8", "replace") if rest else None
+            self._rest += data
+        line, _, self._rest = self._rest.partition(b"\n")
+        return line.decode("utf-8", "replace").rstrip("\r")
+
+
 class TerminalForm:
     """An `elicitation_handler` that asks the person at the terminal; for `elicitation_modes=("form", "url")`.
 
@@ -39,7 +57,7 @@ class TerminalForm:
         self._write = write
         # One question at a time on one terminal, though servers ask side by side.
         self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
-        self._rest = b""
+        self._lines = Lines()
 
     async def __call__(self, params: ElicitParams) -> ElicitResult:
         """Ask; decline where there is nobody to be asked."""
@@ -51,7 +69,10 @@ class TerminalForm:
             dialog = Dialog(params, asking.get())
             while dialog.result is None:
                 self._show(dialog.prompt)
-                dialog.answer(await self._line(source))
+                line = await self._lines.next(source)
+                if line is None:
+                    self._show("\n")
+                dialog.answer(line)
             self._show(dialog.prompt)
             return dialog.result
 
@@ -69,18 +90,6 @@ class TerminalForm:
         elif text:
             sys.stderr.write(text)
             sys.stderr.flush()
-
-    async def _line(self, source: int) -> str | None:
-        """The next line without its end; None at the end of input."""
-        while b"\n" not in self._rest:
-            data = await _read(source)
-            if not data:
-                rest, self._rest = self._rest, b""
-                self._show("\n")
-                return rest.decode("utf-8", "replace") if rest else None
-            self._rest += data
-        line, _, self._rest = self._rest.partition(b"\n")
-        return line.decode("utf-8", "replace").rstrip("\r")
 
 
 async def _read(source: int) -> bytes:

@@ -37,6 +37,7 @@ from dragoman.host.ruling import pointless
 from dragoman.host.session import Session, Setting
 from dragoman.host.supervisor import Supervisor
 from dragoman.host.talk import AnyModel
+from dragoman.host.trace import Trace
 from dragoman.host.watching import places, signature, watch
 
 log = logging.getLogger("dragoman.host")
@@ -221,6 +222,11 @@ class Host:
     def rules(self) -> tuple[Rule, ...]:
         """The permission rules of the host's files; Dragoman's own are in `files.own`."""
         return self.setup.rules
+
+    @property
+    def trace(self) -> Trace | None:
+        """Where calls are written down."""
+        return self._options.trace
 
     @property
     def grants(self) -> tuple[Rule, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Generator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, Final, Protocol, TypedDict
@@ -24,6 +25,7 @@ from dragoman.host.run_state import Call, RunState
 from dragoman.host.talk import AnyModel, ModelRequest, Speaker
 from dragoman.host.tokens import estimate
 from dragoman.host.toolbox import Toolbox
+from dragoman.host.trace import Trace
 
 _CUT: Final = "the answer was cut at its limit of tokens, and this call with it"
 _UNKNOWN: Final = (
@@ -41,6 +43,11 @@ _ENDS: Final[Mapping[str, tuple[End, str]]] = {
 
 class Caller(Protocol):
     """What the loop asks of a host."""
+
+    @property
+    def trace(self) -> Trace | None:
+        """Where the turns of the model are written, beside its calls."""
+        ...
 
     async def shown(self, *, defer: bool = False) -> list[Shown]:
         """The tools that the model may see, as they are now; with `defer`, most have to be searched for."""
@@ -128,7 +135,7 @@ class Run:
         self._result: RunResult | None = None
         self._text = ""
         self._rounds = 0
-        self._usage = Usage()
+        self._usage = self._last = Usage()
         self._outcomes: list[Outcome] = []
 
     def _check(self) -> None:
@@ -220,13 +227,23 @@ class Run:
             if (spent := self._spent()) is not None:
                 return spent
             stop = await self._turn(speaker)
-            if state.calls:
-                if (spent := self._spent()) is not None:
-                    return spent
-            elif stop != "paused":
-                state.ended = True
-                self._changed()
-                return _ENDS[stop]
+            with self._recorded(stop):
+                if state.calls:
+                    if (spent := self._spent()) is not None:
+                        return spent
+                    await self._settle()
+                elif stop != "paused":
+                    state.ended = True
+                    self._changed()
+                    return _ENDS[stop]
+
+    def _recorded(self, stop: Stop) -> AbstractContextManager[None]:
+        """The turn in the trace; the calls that are answered within belong to it."""
+        trace, state = self._caller.trace, self.state
+        if trace is None:
+            return nullcontext()
+        facts = {"model": state.model, "api": state.api, "stop": stop, "calls": len(state.calls)}
+        return trace.turn(state.rounds, **facts, input=self._last.input, output=self._last.output)
 
     def _say(self, prompt: str) -> None:
         """Let the person speak; what the model waits for it will not get, and has to be told so."""
@@ -353,6 +370,7 @@ class Run:
             asked = msgspec.json.encode([request.history, request.tools.blocks, request.system or ""])
             said = msgspec.json.encode(self._api.said(message))
             usage = Usage(estimate(asked.decode()), estimate(said.decode()))
+        self._last = usage
         self._usage = _sum(self._usage, usage)
         state = self.state
         total = _sum(state.usage, usage)

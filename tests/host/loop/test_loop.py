@@ -133,6 +133,12 @@ async def test_every_call_is_in_the_trace(tmp_path):
         if "call" in line:
             by_call.setdefault(line["call"], []).append(line["kind"])
     assert list(by_call.values()) == [["tool_use", "tools/call", "result"]] * 2
+    turns = [line for line in lines if line["kind"] == "turn"]
+    assert [(turn["model"], turn["stop"], turn["calls"]) for turn in turns] == [
+        ("scripted", "tools", 2),
+        ("scripted", "end", 0),
+    ]
+    assert {line["turn"] for line in lines if line["kind"] == "tool_use"} == {turns[0]["turn"]}
 
 
 async def test_a_model_that_is_a_function_sees_what_came_of_its_calls(tmp_path):
