@@ -20,7 +20,7 @@ from dragoman.host.dialects import DIALECTS, Dialect
 from dragoman.host.files import HostFiles
 from dragoman.host.host import Host
 from dragoman.host.locations import Machine
-from dragoman.host.loop import Limits, Run
+from dragoman.host.loop import Run
 from dragoman.host.models.base import Shown, ToolUse
 from dragoman.host.models.scripted import Says, ScriptedModel
 from dragoman.host.naming import HostNames
@@ -32,6 +32,7 @@ from dragoman.host.provider_fault import ModelError
 from dragoman.host.reading import installed, read_own, read_setup, this_machine
 from dragoman.host.roster import Reloaded
 from dragoman.host.run_events import Event, RunResult
+from dragoman.host.run_options import Limits
 from dragoman.host.run_state import RunState
 from dragoman.host.session import Frame, Session
 from dragoman.host.supervisor import Supervisor
