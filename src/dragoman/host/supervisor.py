@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import AsyncGenerator, Hashable
 from contextvars import ContextVar
 from types import TracebackType
@@ -21,6 +22,8 @@ from dragoman.errors import ClosedError, LocalError
 from dragoman.host.reaching import Plan
 from dragoman.host.trace import Entry
 from dragoman.model import Tool
+
+log = logging.getLogger("dragoman.host")
 
 State: TypeAlias = Literal["new", "starting", "connected", "failed", "idle", "closed"]
 """How a server fares. A `failed` one is tried again as long as somebody uses it; an `idle` one was stopped,
@@ -208,9 +211,17 @@ class Running:
             self._rest()
 
     async def refresh(self) -> None:
-        """List the tools again, if the server's word that the last list is fresh has run out."""
-        if self._member is not None and self._member.client is not None:
-            await self._member.refresh()
+        """List the tools again, if the server's word that the last list is fresh has run out.
+
+        What a server that does not answer listed last stays known.
+        """
+        member = self._member
+        if member is None or member.state != "connected":
+            return
+        try:
+            await asyncio.wait_for(member.refresh(), self.plan.startup)
+        except TimeoutError:
+            log.warning("server %r did not list its tools within %g s", self.plan.name, self.plan.startup)
 
     def hurry(self) -> None:
         """Try again now, if it waits for its next attempt."""
