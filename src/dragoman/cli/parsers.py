@@ -273,7 +273,7 @@ def _connection(parser: Parser) -> None:
         help="auto (the default), or the only revision to speak, such as 2025-11-25",
     )
     parser.add_argument(
-        "--timeout", metavar="SECONDS", type=_seconds, help="for connecting, and for one request"
+        "--timeout", metavar="SECONDS", type=seconds, help="for connecting, and for one request"
     )
     parser.add_argument(
         "--header", metavar="NAME:VALUE", type=_header, action="append", help="a header of every HTTP request"
@@ -281,7 +281,8 @@ def _connection(parser: Parser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object, in good and in bad times")
 
 
-def _seconds(text: str) -> float:
+def seconds(text: str) -> float:
+    """A time limit of a command line."""
     try:
         value = float(text)
     except ValueError:
