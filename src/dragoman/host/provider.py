@@ -144,7 +144,7 @@ class Model:
             return None
         key = os.environ.get(name, "").strip()
         if not key:
-            hint = f"set {name}, or name the variable that has the key: key_env=NAME"
+            hint = f"set {name}, or name another variable that has the key"
             raise UsageError(f"{self.api}: the environment variable {name} has no key", hint=hint)
         if not key.isascii() or not key.isprintable():
             raise UsageError(

@@ -98,7 +98,7 @@ class ScriptedModel:
         self._script: Callable[[View], Line] = script if callable(script) else _List(tuple(script))
 
     @classmethod
-    def from_file(cls, path: Path | str) -> Self:
+    def from_file(cls, path: Path | str, *, prices: Prices | None = None) -> Self:
         """A model from a file: a JSON list of texts and of `{"text": ..., "calls": [{"name", "arguments"}]}`.
 
         Raises:
@@ -110,7 +110,7 @@ class ScriptedModel:
             raise UsageError(f"{path}: {exc.strerror}") from None
         except (msgspec.DecodeError, RecursionError) as exc:
             raise UsageError(f"{path}: no script: {exc}") from None
-        return cls([line if isinstance(line, str) else line.says() for line in lines])
+        return cls([line if isinstance(line, str) else line.says() for line in lines], prices=prices)
 
     def open(self) -> AbstractAsyncContextManager[Speaker]:
         """Nothing has to be got ready."""
