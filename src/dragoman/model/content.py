@@ -57,7 +57,7 @@ class BlobResourceContents(ResourceContents, kw_only=True):
         return cls(uri=uri, blob=_base64(data), mime_type=mime_type)
 
 
-class TextContent(Model, kw_only=True, tag_field="type", tag="text"):
+class TextContent(Model, kw_only=True, tag_field="type", tag="text", gc=False):
     """Text to or from a model."""
 
     text: str

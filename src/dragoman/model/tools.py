@@ -49,7 +49,7 @@ class ListToolsResult(PaginatedResult, kw_only=True):
     tools: list[Tool]
 
 
-class CallToolParams(InputResponseParams, kw_only=True):
+class CallToolParams(InputResponseParams, kw_only=True, gc=False):  # JSON goes round in no circles
     """The specification's `CallToolRequestParams`.
 
     `arguments` stays raw until the tool's own decoder reads it; `task` is revision 2025-11-25's
@@ -61,7 +61,7 @@ class CallToolParams(InputResponseParams, kw_only=True):
     task: Any = UNSET
 
 
-class CallToolResult(Result, kw_only=True):
+class CallToolResult(Result, kw_only=True, gc=False):
     """What a tool answered. With `is_error`, `content` says what went wrong, for the model to act on.
 
     `structured_content` is any JSON value; before revision 2026-07-28, an object.

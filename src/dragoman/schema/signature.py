@@ -92,9 +92,10 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
         `arguments` is the JSON text of one object. Raises `ArgumentError` with every fault.
         """
+        read, typed = self.read, self.typed
         try:
             # Nearly every signature takes the first way: on the path of each call, each call of ours counts.
-            return asdict(self.typed(arguments)) if self.read is None else self.read(arguments)
+            return asdict(typed(arguments)) if read is None else read(arguments)
         except _REFUSALS as error:
             return self._decode_exactly(arguments, error)
 

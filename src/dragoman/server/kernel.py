@@ -77,6 +77,7 @@ class Kernel:
         self.tools = Registry[Tool](
             "tool", member="tools", result=ListToolsResult, paging=paging.of("tools/list")
         )
+        self._tool = self.tools.get
         self.home = Home(self.tools.get)
         self.sight: Sight | None = None  # who sees what, where not everybody sees all
         self.hub = Hub()
@@ -118,7 +119,8 @@ class Kernel:
             call.progress.flush()
         if call.method.cacheable:
             return self._sealed_list(call, result)
-        return call.revision.seal(result, call.method, extra=self._seal_meta)
+        seal = call.revision.seal  # as in `Tool.run`
+        return seal(result, call.method, extra=self._seal_meta)
 
     def notified(self, link: Link, method: str, *, params: bytes) -> None:
         """A notification came in; unknown ones are passed over, as JSON-RPC 2.0 has it."""
@@ -279,7 +281,7 @@ class Kernel:
 
     def _call_tool(self, call: Call) -> Awaitable[Result]:
         params = call.params
-        tool = self.tools.get(params.name)
+        tool = self._tool(params.name)
         if tool is None or (self.sight is not None and not self.sight.sees(tool, call.principal)):
             raise Refusal(-32602, f"Unknown tool: {params.name}", {"name": params.name})
         if tool.task and self.run_task is not None:

@@ -94,18 +94,20 @@ class Tool(msgspec.Struct, eq=False):
         Raises:
             Refusal: the tool, or something it used, refused the request itself.
         """
+        # What is called often and is no method is fetched first: Python finds it faster that way.
+        decode, invoke = self.decode, self.invoke
         raw = call.params.arguments
         try:
-            arguments = self.decode(b"{}" if raw is UNSET else raw)
+            arguments = decode(b"{}" if raw is UNSET else raw)
         except ArgumentError as exc:
             return self.refused(exc)
         if self.signature.context is not None:
             arguments[self.signature.context] = Context(call)
         try:
             work = (
-                self.invoke(arguments)
+                invoke(arguments)
                 if self.needs is None
-                else self.needs.around(call, arguments, invoke=self.invoke)
+                else self.needs.around(call, arguments, invoke=invoke)
             )
             value = await (work if self.timeout is None else self._within(work, self.timeout))
             return self.results.of(value)

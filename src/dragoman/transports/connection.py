@@ -226,8 +226,8 @@ class ServerConnection:
         if channel.open:
             channel.open = False
             self._end(id_)
-            collector = channel.collector
-            self._transmit(answer) if collector is None else collector.settle(answer)
+            send = self._transmit if channel.collector is None else channel.collector.settle
+            send(answer)
         # Else it was cancelled: it is answered by silence, and `_silent` sees to what it leaves.
 
     def _end(self, id_: Id) -> None:
