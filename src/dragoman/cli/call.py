@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from collections.abc import Mapping
 from functools import partial
@@ -13,6 +12,7 @@ import msgspec
 
 from dragoman.cli import arguments, content, output
 from dragoman.cli.failure import ToolFailed
+from dragoman.cli.given import given
 from dragoman.cli.progress import Bar
 from dragoman.cli.questions import on_terminal
 from dragoman.cli.session import perform
@@ -27,7 +27,7 @@ _SHOWN: Final = 10  # names that are listed where an unknown one is like none of
 def run(options: Namespace) -> int:
     """Call the tool; returns the exit status."""
     try:
-        base, words = _given(options)
+        base, words = given(options)
     except UsageError as exc:
         return output.fail(exc, json=options.json)
     bar = Bar()
@@ -82,21 +82,6 @@ def _outcome(result: ToolResult, options: Namespace) -> Any:
 def _show(value: str) -> None:
     if value:
         output.text(value)
-
-
-def _given(options: Namespace) -> tuple[dict[str, Any], list[arguments.Word]]:
-    words = arguments.words(options.argument)
-    source = options.args
-    if source is None:
-        return {}, words
-    try:
-        if source == "-":
-            source = sys.stdin.read()
-        elif source.startswith("@"):
-            source = Path(source[1:]).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as exc:
-        raise UsageError(f"--args: {exc}") from None
-    return arguments.read_object(source), words
 
 
 async def _offer_others(client: Client, name: str, *, listed: list[Tool]) -> None:

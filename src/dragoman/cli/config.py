@@ -128,11 +128,11 @@ def _not_used(rows: Sequence[tuple[str, Row]]) -> Iterator[tuple[str, str]]:
             if standing.why:
                 yield f"{host}: {config.name} ({config.origin}) is active: {standing.why}", ""
             continue
-        by = f" ({standing.by})" if _adds(standing.by, standing.why, config.origin) else ""
+        by = f" ({standing.by})" if _adds(standing.by, standing.why, own=config.origin) else ""
         yield f"{host}: {config.name} ({config.origin}) is {standing.state}: {standing.why}{by}", row.remedy
 
 
-def _adds(by: Origin | None, why: str, own: Origin) -> bool:
+def _adds(by: Origin | None, why: str, *, own: Origin) -> bool:
     """Whether the place that decided is not said already."""
     return by is not None and by != own and str(by) not in why
 

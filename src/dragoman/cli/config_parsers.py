@@ -106,7 +106,7 @@ counts, what waits for an approval, and what is wrong, with what to do about it.
 """
 _CONFIG_EXAMPLES: Final = """\
   dragoman config --host codex --host cursor
-  dragoman config ~/work/shop --json
+  dragoman config ~/shop --json
   dragoman config export --to codex
 """
 _EXPORT: Final = f"""\

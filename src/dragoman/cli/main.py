@@ -33,14 +33,22 @@ COMMANDS: Final = {
     "record": "stand between a host and a server, and record what they say",
     "replay": "play a recording, as a server or against one",
     "mock": "serve the tools of a file, with answers that fit",
+    "explain": "say what becomes of a call of a tool by the rules of a host, and why",
     "config": "show the servers of every host's files, and write them in another host's form",
     "doctor": "look at servers step by step, and say what to do",
     "lock": "hold servers to what their tools were",
+    "chat": "talk with a model that has the tools of a project's servers",
     "demo": "show everything at work on an example",
 }
 # Commands whose words are in another module than `cli/parsers.py`. There `"config export"` has the words
 # of `dragoman config export`, which `cli/config.py` runs too: `options.verb` is `export`.
-_WORDS: Final = {"config": "config_parsers", "lock": "check_parsers", "doctor": "check_parsers"}
+_WORDS: Final = {
+    "chat": "chat_parsers",
+    "config": "config_parsers",
+    "explain": "config_parsers",
+    "lock": "check_parsers",
+    "doctor": "check_parsers",
+}
 # These read their words themselves.
 _OWN_WORDS: Final = frozenset({"demo"})
 # These start no server's file as a client does.

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from dragoman.host.config.record import Standing
+from dragoman.protocol.naming import Name
 
 _TRUST: Final[Mapping[str, str]] = {
     "codex": 'add [projects."{folder}"] with trust_level = "trusted" to ~/.codex/config.toml',
@@ -62,3 +63,24 @@ def unset(names: tuple[str, ...]) -> str:
     """What to do about variables without a value."""
     which = ", ".join(names)
     return f"set {which} in the environment that the host is started in"
+
+
+_ALLOW: Final[Mapping[str, str]] = {
+    "claude-code": 'add "{rule}" to `permissions.allow` in .claude/settings.local.json',
+    "codex": 'set `approval_mode = "approve"` in [mcp_servers.{server}.tools.{tool}] of config.toml',
+    "cursor": 'add "{server}:{tool}" to `mcpAllowlist` in ~/.cursor/permissions.json',
+    "vscode": "say `always` when VS Code asks",
+    "gemini-cli": 'add a rule with mcpName = "{server}", toolName = "{tool}" and decision = "allow" '
+    "to a file in ~/.gemini/policies",
+    "zed": 'set `agent.tool_permissions.tools["{rule}"].default` to "allow" in settings.json',
+    "cline": 'add "{tool}" to `autoApprove` of the entry',
+    "roo-code": 'add "{tool}" to `alwaysAllow` of the entry',
+    "copilot-cli": "start it with --allow-tool '{server}({tool})'",
+    "opencode": 'set `permission["{model}"]` to "allow" in opencode.json, behind all that match it',
+}
+
+
+def allowing(host: str, name: Name) -> str:
+    """How a person lets a tool run without a question in a host; "" where that is not known."""
+    text = _ALLOW.get(host, "")
+    return text.format(rule=name.canonical, server=name.server, tool=name.tool, model=name.model)

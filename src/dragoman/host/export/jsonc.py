@@ -97,7 +97,7 @@ class JsonText:
                 at = _skip(self.text, max(before))
                 self.text = self.text[:at] + self.text[at + 1 :]
                 start, end = start - 1, end - 1
-        self.text = _cut(self.text, start, end)
+        self.text = _cut(self.text, start, end=end)
 
     # How it is written -------------------------------------------------------------------------------
 
@@ -180,7 +180,7 @@ def _skip(text: str, at: int) -> int:
     return found.end() if found else at
 
 
-def _cut(text: str, start: int, end: int) -> str:
+def _cut(text: str, start: int, *, end: int) -> str:
     """The text without a stretch of it, and without the line if nothing else stands on it."""
     head = len(text[:start].rstrip(" \t"))
     tail = re.compile(r"[ \t]*(\r\n|\n|\r)?").match(text, end)

@@ -99,15 +99,15 @@ def export(
             continue
         source = Source(text, file, scope, _kind(to, file))
         alone = replace(source, text=_put("", one, form=form, to=to, file=file))
-        wanted = _read(to, alone, one.name)
+        wanted = _read(to, alone, name=one.name)
         if wanted is None:
             raise UsageError(f"{config.name}: the entry for {DIALECTS[to].title} would not be read by it")
         written.append(one)
-        if _read(to, source, one.name) != wanted:
+        if _read(to, source, name=one.name) != wanted:
             text = _put(text, one, form=form, to=to, file=file)
             changed.append(one.name)
-            if _read(to, replace(source, text=text), one.name) != wanted:
-                raise UsageError(_against(to, replace(source, text=text), config.name))
+            if _read(to, replace(source, text=text), name=one.name) != wanted:
+                raise UsageError(_against(to, replace(source, text=text), name=one.name))
     return Exported(text, tuple(written), tuple(changed), tuple(left))
 
 
@@ -157,7 +157,7 @@ def _is_program(entry: Mapping[str, Any]) -> bool:
     return "command" in entry
 
 
-def _against(host: str, source: Source, name: str) -> str:
+def _against(host: str, source: Source, *, name: str) -> str:
     """Why a host would not read from a text what was put into it."""
     setup = _setup(host, source)
     problem = setup.failure or next(iter(setup.problems), None)
@@ -171,7 +171,7 @@ def _setup(host: str, source: Source) -> Setup:
     return DIALECTS[host].read([source], situation)
 
 
-def _read(host: str, source: Source, name: str) -> Draft | None:
+def _read(host: str, source: Source, *, name: str) -> Draft | None:
     """The server of that name in a text, as its host reads it."""
     if not source.text.strip():
         return None

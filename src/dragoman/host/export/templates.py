@@ -85,10 +85,10 @@ def parse(text: str, syntax: str, *, places: Mapping[str, str] | None = None) ->
     longest = SYNTAXES[syntax].longest
     if longest is not None and len(text) > longest:
         return _joined((text,))
-    return _joined(_parts(text, SYNTAXES[syntax].pattern, places or {}))
+    return _joined(_parts(text, SYNTAXES[syntax].pattern, places=places or {}))
 
 
-def _parts(text: str, pattern: re.Pattern[str] | None, places: Mapping[str, str]) -> Iterator[str | Ref]:
+def _parts(text: str, pattern: re.Pattern[str] | None, *, places: Mapping[str, str]) -> Iterator[str | Ref]:
     at = 0
     for found in () if pattern is None else pattern.finditer(text):
         yield text[at : found.start()]
@@ -127,7 +127,7 @@ def render(template: Template, to: str, *, places: Mapping[str, str], note: Call
     writer = WRITERS[to]
     wanted = _joined(_translated(template, writer, places=places, note=note))
     text = "".join(part if isinstance(part, str) else _written(part, writer) for part in wanted)
-    if _joined(_parts(text, writer.reads, {})) != wanted:
+    if _joined(_parts(text, writer.reads, places={})) != wanted:
         raise Unsayable("the text has something in it that would be read as a reference there")
     longest = SYNTAXES[writer.syntax].longest
     if longest is not None and len(text) > longest and any(isinstance(part, Ref) for part in wanted):
