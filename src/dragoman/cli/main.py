@@ -37,6 +37,7 @@ COMMANDS: Final = {
     "config": "show the servers of every host's files, and write them in another host's form",
     "doctor": "look at servers step by step, and say what to do",
     "lock": "hold servers to what their tools were",
+    "trace": "show what a model asked for, what was decided, what was sent and what came back",
     "chat": "talk with a model that has the tools of a project's servers",
     "demo": "show everything at work on an example",
 }
@@ -48,6 +49,7 @@ _WORDS: Final = {
     "explain": "config_parsers",
     "lock": "check_parsers",
     "doctor": "check_parsers",
+    "trace": "trace_parsers",
 }
 # These read their words themselves.
 _OWN_WORDS: Final = frozenset({"demo"})

@@ -6,8 +6,8 @@ Pure but for what lines are read from. It shows nothing.
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from dragoman.errors import UsageError
-from dragoman.host.trace.reading import Line, OnFault, lines
+from dragoman.host.trace.reading import Fault, Line, OnFault, lines, size
 
 _OPEN: Final = 4096  # calls under way that are waited for at most
 _HELD: Final = 64 << 20  # bytes of their lines at most
+_KEPT: Final = 256 << 20  # bytes of the calls that are shown at once
+_WINDOW: Final = 1 << 20  # bytes at the end of a trace that are read first
 _SPAN: Final = re.compile(r"([0-9]{1,9})(s|m|h|d|w)")
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
@@ -177,6 +179,50 @@ def gathered(found: Iterable[Line]) -> Iterator[Call]:
 
 
 _KINDS: Final = {"tool_use": "use", "tools/call": "sent", "result": "result"}
+
+
+@dataclass(frozen=True, slots=True)
+class Newest:
+    """The newest calls that were wanted, the oldest first; `earlier` says whether there are more before."""
+
+    calls: list[Call]
+    earlier: bool
+
+
+def newest(path: Path | str, wanted: Wanted, *, last: int | None, on_fault: OnFault | None = None) -> Newest:
+    """The last calls that are wanted, None for all; the end of the trace is read first, and more if need be.
+
+    Raises:
+        UsageError: there is no such trace.
+        LocalError: a file of it cannot be read.
+    """
+    window: int | None = None if last is None else _WINDOW
+    while window is not None and window < size(path):
+        faults: list[Fault] = []
+        seen = gathered(lines(path, on_fault=faults.append, window=window))
+        # A call without its first line may have it before the window.
+        found = _last((call for call in seen if call.use is not None), wanted, last=last)
+        if len(found.calls) == last:
+            if on_fault is not None:
+                for fault in faults:
+                    on_fault(fault)
+            return Newest(found.calls, earlier=True)
+        window *= 8
+    return _last(calls(path, on_fault=on_fault), wanted, last=last)
+
+
+def _last(found: Iterable[Call], wanted: Callable[[Call], bool], *, last: int | None) -> Newest:
+    kept: deque[Call] = deque()
+    held, earlier = 0, False
+    for call in found:
+        if not wanted(call):
+            continue
+        kept.append(call)
+        held += sum(len(line.raw) for line in call.lines)
+        while kept and ((last is not None and len(kept) > last) or held > _KEPT):
+            held -= sum(len(line.raw) for line in kept.popleft().lines)
+            earlier = True
+    return Newest(list(kept), earlier)
 
 
 def find(path: Path | str, wanted: str, *, on_fault: OnFault | None = None) -> Call:

@@ -5,13 +5,17 @@ It knows the library, and no line of a trace.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.errors import UsageError
 
 if TYPE_CHECKING:
     from jsonpath_rfc9535 import JSONPathQuery
+
+
+_TEXTS: Final = re.compile(r"'(?:[^'\\]|\\.)*'")
 
 
 class Query:
@@ -29,6 +33,33 @@ class Query:
         """Place and value of each node."""
         for node in self.compiled.finditer(value):
             yield node.location, node.value
+
+    def one_by_one(self) -> tuple[slice, Query] | None:
+        """Which elements of an array the query looks at, and what it asks of an array with one of them alone.
+
+        None where it needs them together: what counts from the end, or takes an element for what another is.
+        """
+        from jsonpath_rfc9535 import segments, selectors
+
+        parts = self.compiled.segments
+        if not parts or len(parts[0].selectors) != 1 or _TEXTS.sub("", str(self.compiled)).count("$") > 1:
+            return None
+        selector = parts[0].selectors[0]
+        if not isinstance(parts[0], segments.JSONPathChildSegment):
+            return (slice(None), self) if isinstance(selector, selectors.NameSelector) else None
+        if isinstance(selector, selectors.FilterSelector | selectors.WildcardSelector):
+            return slice(None), self
+        if isinstance(selector, selectors.NameSelector):
+            return slice(0), self
+        if isinstance(selector, selectors.IndexSelector):
+            taken = slice(selector.index, selector.index + 1)
+        elif isinstance(selector, selectors.SliceSelector):
+            taken = selector.slice
+        else:
+            return None
+        if (taken.start or 0) < 0 or (taken.stop or 0) < 0 or (1 if taken.step is None else taken.step) < 1:
+            return None
+        return taken, query("$[*]" + "".join(str(part) for part in parts[1:]))
 
 
 def query(text: str) -> Query:

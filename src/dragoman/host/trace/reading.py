@@ -34,6 +34,8 @@ class Fault:
         return f"{self.file}:{self.number}: {self.text}"
 
 
+_BLOCK: Final = 1 << 20
+
 OnFault: TypeAlias = Callable[[Fault], None]
 
 
@@ -77,17 +79,15 @@ _read: Final = msgspec.json.Decoder(Facts).decode
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line: `raw` as it stands in the file without its LF, `facts` what is read of it at once."""
+    """One line: `raw` as it stands in the file without its LF, `facts` what is read of it at once.
+
+    `number` counts from 1 where the file was read from.
+    """
 
     facts: Facts
     raw: bytes
     file: Path
     number: int
-
-    @property
-    def place(self) -> str:
-        """`file:line`."""
-        return f"{self.file}:{self.number}"
 
     def value(self) -> dict[str, Any]:
         """The whole line as it stands, with long values shortened."""
@@ -164,25 +164,71 @@ def pieces(file: BinaryIO, *, end: int | None = None) -> Iterator[tuple[bytes, b
         yield (data[:-1] if data.endswith(b"\n") else data), whole
 
 
-def lines(path: Path | str, *, on_fault: OnFault | None = None, having: bytes = b"") -> Iterator[Line]:
+def lines(
+    path: Path | str, *, on_fault: OnFault | None = None, having: bytes = b"", window: int | None = None
+) -> Iterator[Line]:
     """The lines of all files of a trace in their order; those that cannot be read go to `on_fault`.
 
-    `having` leaves out, unread, lines that do not have these bytes.
+    `having` leaves out, unread, lines that do not have these bytes. With `window`, only so many bytes at the
+    end are read.
 
     Raises:
         UsageError: there is no such trace.
         LocalError: a file of it cannot be read.
     """
-    for file in existing(path):
+    for file, start in _from(existing(path), window):
         try:
             with file.open("rb") as opened:
+                _skip(opened, start)
                 for number, (raw, whole) in enumerate(pieces(opened), 1):
                     if having in raw:
-                        line = line_of(raw, file, number=number, whole=whole, on_fault=on_fault)
+                        line = line_of(
+                            raw, file, number=number, whole=whole, on_fault=_counted(on_fault, start)
+                        )
                         if line is not None:
                             yield line
+        except FileNotFoundError:
+            continue  # it is kept no longer, since a moment ago
         except OSError as exc:
             raise LocalError(f"{file} cannot be read: {exc.strerror}", stage="trace") from None
+
+
+def _from(found: list[Path], window: int | None) -> list[tuple[Path, int]]:
+    """The files that are in the last bytes of a trace, and where in each they begin."""
+    if window is None:
+        return [(file, 0) for file in found]
+    chosen: list[tuple[Path, int]] = []
+    for file in reversed(found):
+        length = file.stat().st_size if file.exists() else 0
+        chosen.append((file, max(0, length - window)))
+        window -= length
+        if window <= 0:
+            break
+    return chosen[::-1]
+
+
+def _skip(file: BinaryIO, start: int) -> None:
+    """Go to the first line that begins at a place or behind it."""
+    if start > 0:
+        file.seek(start - 1)
+        while (data := file.readline(_BLOCK)) and not data.endswith(b"\n"):
+            pass
+
+
+def _counted(on_fault: OnFault | None, start: int) -> OnFault | None:
+    """`on_fault` with the numbers that lines have in the whole file, counted when there is a fault."""
+    if on_fault is None or start == 0:
+        return on_fault
+
+    def tell(fault: Fault) -> None:
+        before, left = 0, start - 1
+        with fault.file.open("rb") as file:
+            while left > 0 and (data := file.read(min(_BLOCK, left))):
+                before += data.count(b"\n")
+                left -= len(data)
+        on_fault(Fault(fault.file, before + 1 + fault.number, fault.text))
+
+    return tell
 
 
 def line_of(raw: bytes, file: Path, *, number: int, whole: bool, on_fault: OnFault | None) -> Line | None:

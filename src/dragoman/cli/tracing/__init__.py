@@ -1,0 +1,1 @@
+"""The verbs of `dragoman trace`, a module each, and how calls look."""
