@@ -8,6 +8,7 @@ from tests.interop.roster import (
     ASKING_ROWS,
     CLIENT_ROWS,
     CLIENTS,
+    EVERYTHING_ASKS,
     OLDER,
     OLDER_ROWS,
     REFUSED_ROWS,
@@ -32,10 +33,11 @@ a peer breaks its schema either.
 
 ## The client at servers of others
 
-Each row is one connection: find out what the server speaks, list its tools, call one and read its answer,
-have one refused for its arguments, call a tool that is not there, cancel a call that runs, `ping`, and
-leave. Where it has tools for that: have 160 KB of text that line, JSON and event parsers stumble over come
-back as it went, have a call fail, follow progress.
+Each row is one connection: find out what the server speaks, list all it has, call a tool and read its
+answer, have one refused for its arguments, call a tool that is not there, cancel a call that runs, read
+resources, fill in a prompt, listen for changes, `ping`, and leave. Where it has tools for that: have 160 KB
+of text that line, JSON and event parsers stumble over come back as it went, have a call fail, follow
+progress.
 
 {servers}
 
@@ -43,8 +45,19 @@ back as it went, have a call fail, follow progress.
 * **Bad arguments**, **unknown tool**: what the server answers. `isError` is a result with a text for the
   model, a number the code of an error. For an unknown tool the specification has -32602.
 * **Cancelled**: *stopped* if the server's function was, by its own account; *told* where it gives none.
+* **Changes**: what it told of, by `client.listen(...)`, when its list of tools or a resource had changed; a
+  dash where it does not offer to tell, or has nothing that can be changed.
 * **Left**: how it ended after `close()`. A process ends with status 0 and leaves no process behind; a
-  session is deleted; without a session there is nothing to end.
+  session is deleted; without a session there is nothing to end; a dash where the server does not say.
+
+What there was to use, and what of it was used:
+
+{used}
+
+* **Asks**: in the middle of a call it asks the person (a form), the model and for the roots, and gets
+  answers.
+* @playwright/mcp is listed only: its tools start a browser. mcp-server-fetch fetches from a web server of the
+  test's own.
 
 These ask the person, the model and for the roots in the middle of a call over either transport, by requests
 of their own or by `input_required`, and get their answers: {asking}.
@@ -70,7 +83,17 @@ reports its last step right before it returns, these clients may not see that st
 
 def page() -> str:
     servers = table(
-        ["server", "transport", "opened", "spoken", "bad arguments", "unknown tool", "cancelled", "left"],
+        [
+            "server",
+            "transport",
+            "opened",
+            "spoken",
+            "bad arguments",
+            "unknown tool",
+            "cancelled",
+            "changes",
+            "left",
+        ],
         (
             [
                 named(SERVERS[row.peer].package, SERVERS[row.peer].venv),
@@ -80,6 +103,7 @@ def page() -> str:
                 code(row.refused),
                 code(row.unknown),
                 {"sent": "told"}.get(row.cancelled, row.cancelled),
+                row.told,
                 row.end,
             ]
             for row in SERVER_ROWS
@@ -103,12 +127,45 @@ def page() -> str:
     refused = dict.fromkeys(name(peer) for peer, *_ in REFUSED_ROWS)
     return TEXT.format(
         servers=servers,
+        used=used(),
         clients=clients,
         asking=asking,
         older=words(OLDER),
         older_peers=older_peers,
         refused_peers="; ".join(refused),
     )
+
+
+def used() -> str:
+    """A row for each server: what it lists, and what was done with it."""
+    asking = {peer for peer, *_ in ASKING_ROWS} | ({"everything"} if EVERYTHING_ASKS else set())
+    rows: list[list[str]] = []
+    for peer, server in SERVERS.items():
+        plan = server.plan
+        transports = dict.fromkeys(SHOWN[row.transport] for row in SERVER_ROWS if row.peer == peer)
+        numbers = (plan.tools, plan.resources, plan.templates, plan.prompts)
+        done = (plan.good is not None, bool(plan.reads), plan.prompt is not None, peer in asking)
+        rows.append(
+            [
+                name(peer),
+                ", ".join(transports),
+                *(str(number) for number in numbers),
+                *("yes" if one else "-" for one in done),
+            ]
+        )
+    head = [
+        "server",
+        "over",
+        "tools",
+        "resources",
+        "templates",
+        "prompts",
+        "called",
+        "read",
+        "prompt",
+        "asks",
+    ]
+    return table(head, rows)
 
 
 SHOWN = {"stdio": "stdio", "http": "HTTP"}

@@ -39,11 +39,17 @@ class Served:
 
 @contextmanager
 def serving(
-    command: Sequence[str], *, mark: str, ready: str, port_option: str | None = None
+    command: Sequence[str],
+    *,
+    mark: str,
+    ready: str,
+    port_option: str | None = None,
+    host: str = "127.0.0.1",
 ) -> Iterator[Served]:
     """Start a server that says where it listens, in a line that `ready` matches and that ends in the port.
 
-    One that cannot choose a free port itself is given one in the environment variable `port_option`.
+    One that cannot choose a free port itself is given one in the environment variable `port_option`. `host`
+    is the name by which it wants to be called.
     """
     environment = {**os.environ, MARK: mark}
     if port_option is not None:
@@ -64,7 +70,7 @@ def serving(
             assert line or process.poll() is None, said
         reader = Thread(target=lambda: said.extend(map(str.rstrip, process.stdout or ())), daemon=True)
         reader.start()
-        yield Served(f"http://127.0.0.1:{found[1]}/mcp", said)
+        yield Served(f"http://{host}:{found[1]}/mcp", said)
         process.terminate()
         process.wait(PATIENCE)
         reader.join(PATIENCE)

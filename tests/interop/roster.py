@@ -31,24 +31,40 @@ Call = tuple[str, Mapping[str, Any]]
 class Plan:
     """What is asked of a server. `good` with the text it answers; `long` tells that it began by progress,
     unless `started` is `sent`; `echo` gives back one argument, after some words; `counter` says how many
-    calls of `long` were stopped.
+    calls of `long` were stopped. `resources`, `templates` and `prompts` are how many it lists; `reads` are
+    URIs with what stands there, `prompt` one with what it says. `change` changes what stands at `watched`,
+    and with `adds` the list of tools; `still` ends what it began.
+
+    In texts, {folder} is a folder with a file hello.txt, {page} the URL of that file.
     """
 
     tools: int
-    good: Call
-    text: str
+    good: Call | None = None
+    text: str = ""
     echo: tuple[str, str, str] | None = None
-    refused: Call
+    refused: Call | None = None
     fails: Call | None = None
     progress: tuple[Call, list[float]] | None = None
-    long: Call
+    long: Call | None = None
     started: Literal["progress", "sent"] = "progress"
     counter: str | None = None
+    resources: int = 0
+    templates: int = 0
+    reads: Sequence[tuple[str, str]] = ()
+    prompts: int = 0
+    prompt: tuple[Call, str] | None = None
+    watched: str | None = None
+    change: Call | None = None
+    adds: bool = False
+    still: Call | None = None
 
 
 @dataclass(frozen=True)
 class ServerRow:
-    """What comes of one server, transport and way of opening. An error is its code or `isError`."""
+    """What comes of one server, transport and way of opening. An error is its code or `isError`.
+
+    `told` are the changes that were heard of, out of all that the server could have told.
+    """
 
     peer: str
     transport: Transport
@@ -57,6 +73,7 @@ class ServerRow:
     refused: str = "isError"
     unknown: str = "isError"
     cancelled: str = "stopped"
+    told: str = "-"
     end: str = "exit 0"
 
     @property
@@ -65,7 +82,7 @@ class ServerRow:
 
 
 SCRIPTED = Plan(
-    tools=7,
+    tools=8,
     good=("add", {"a": 2, "b": 3}),
     text="5",
     echo=("echo", "text", ""),
@@ -74,6 +91,14 @@ SCRIPTED = Plan(
     progress=(("steps", {"count": 3}), [1, 2, 3]),
     long=("wait", {}),
     counter="waits_stopped",
+    resources=1,
+    templates=1,
+    reads=[("notes://today", "rain"), ("notes://monday/weather", "monday: sun")],
+    prompts=1,
+    prompt=(("greet", {"who": "Ann"}), "Say hello to Ann."),
+    watched="notes://today",
+    change=("change", {}),
+    adds=True,
 )
 EVERYTHING = Plan(
     tools=13,
@@ -83,6 +108,17 @@ EVERYTHING = Plan(
     refused=("get-sum", {"a": "two", "b": 3}),
     progress=(("trigger-long-running-operation", {"duration": 0.3, "steps": 3}), [1, 2, 3]),
     long=("trigger-long-running-operation", {"duration": 1, "steps": 10}),
+    resources=7,
+    templates=2,
+    reads=[
+        ("demo://resource/static/document/features.md", "Everything"),
+        ("demo://resource/dynamic/text/3", "Resource 3"),
+    ],
+    prompts=4,
+    prompt=(("args-prompt", {"city": "Seoul"}), "weather in Seoul"),
+    watched="demo://resource/static/document/features.md",
+    change=("toggle-subscriber-updates", {}),
+    still=("toggle-subscriber-updates", {}),
 )
 FILESYSTEM = Plan(
     tools=14,
@@ -91,6 +127,49 @@ FILESYSTEM = Plan(
     refused=("read_text_file", {"path": 7}),
     fails=("read_text_file", {"path": "/proc/version"}),
     long=("directory_tree", {"path": "{folder}"}),
+    started="sent",
+)
+MEMORY = Plan(
+    tools=9,
+    good=("search_nodes", {"query": "nobody"}),
+    text='"entities": []',
+    refused=("search_nodes", {"query": 7}),
+    fails=("add_observations", {"observations": [{"entityName": "nobody", "contents": ["nothing"]}]}),
+    long=("read_graph", {}),
+    started="sent",
+    resources=1,
+    reads=[("memory://knowledge-graph", '"entities"')],
+    watched="memory://knowledge-graph",
+    change=("create_entities", {"entities": [{"name": "Ann", "entityType": "person", "observations": []}]}),
+)
+THOUGHT = {"thought": "one", "nextThoughtNeeded": False, "thoughtNumber": 1, "totalThoughts": 1}
+THINKING = Plan(
+    tools=1,
+    good=("sequentialthinking", THOUGHT),
+    text='"thoughtNumber": 1',
+    refused=("sequentialthinking", {"thought": "one"}),
+    long=("sequentialthinking", THOUGHT),
+    started="sent",
+)
+PLAYWRIGHT = Plan(tools=25)  # what else it has starts a browser
+FETCH = Plan(
+    tools=1,
+    good=("fetch", {"url": "{page}", "raw": True}),
+    text="안녕하세요",
+    refused=("fetch", {"url": 7}),
+    fails=("fetch", {"url": "{page}/no-such-page"}),
+    long=("fetch", {"url": "{page}"}),
+    started="sent",
+    prompts=1,
+    prompt=(("fetch", {"url": "{page}"}), "안녕하세요"),
+)
+GIT = Plan(
+    tools=12,
+    good=("git_status", {"repo_path": "{folder}"}),
+    text="hello.txt",
+    refused=("git_status", {"repo_path": 7}),
+    fails=("git_status", {"repo_path": "/proc"}),
+    long=("git_status", {"repo_path": "{folder}"}),
     started="sent",
 )
 TIME = Plan(
@@ -106,13 +185,19 @@ TIME = Plan(
 
 @dataclass(frozen=True, kw_only=True)
 class ServerPeer:
-    """A server of others. `ready` begins the line in which one says where it listens."""
+    """A server of others. `ready` begins the line in which one says where it listens, `host` is the name by
+    which it wants to be called; `environment` is what it has to be told there. One over HTTP `tells` what it
+    answers, or not.
+    """
 
     package: str
     venv: str = ""  # none: npm
     plan: Plan = SCRIPTED
     ready: str = "^port"
     port_option: str | None = None
+    host: str = "127.0.0.1"
+    tells: bool = True
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     def command(self, transport: Transport, folder: Path) -> list[str]:
         """What to run; `folder` has a file hello.txt."""
@@ -121,8 +206,10 @@ class ServerPeer:
 
 @dataclass(frozen=True, kw_only=True)
 class PythonServer(ServerPeer):
+    kind: str
+
     def command(self, transport: Transport, folder: Path) -> list[str]:
-        return [needs.peer_python(self.venv), str(HERE / "peers" / "server.py"), self.venv, transport]
+        return [needs.peer_python(self.venv), str(HERE / "peers" / "server.py"), self.kind, transport]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,9 +223,10 @@ class NpmServer(ServerPeer):
     """A program of the registry as it is. `arguments` by transport."""
 
     arguments: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    script: str = "dist/index.js"
 
     def command(self, transport: Transport, folder: Path) -> list[str]:
-        program = needs.npm_package(self.package) / "dist" / "index.js"
+        program = needs.npm_package(self.package) / self.script
         return [
             needs.node(),
             str(program),
@@ -148,8 +236,11 @@ class NpmServer(ServerPeer):
 
 @dataclass(frozen=True, kw_only=True)
 class PythonProgram(ServerPeer):
+    arguments: Sequence[str] = ()
+
     def command(self, transport: Transport, folder: Path) -> list[str]:
-        return [str(Path(needs.peer_python(self.venv)).with_name(self.package))]
+        program = str(Path(needs.peer_python(self.venv)).with_name(self.package))
+        return [program, *(word.format(folder=folder) for word in self.arguments)]
 
 
 SERVERS: dict[str, ServerPeer] = {
@@ -163,22 +254,78 @@ SERVERS: dict[str, ServerPeer] = {
     "filesystem": NpmServer(
         package="@modelcontextprotocol/server-filesystem", plan=FILESYSTEM, arguments={"stdio": ["{folder}"]}
     ),
+    "memory": NpmServer(
+        package="@modelcontextprotocol/server-memory",
+        plan=MEMORY,
+        arguments={"stdio": []},
+        environment={"MEMORY_FILE_PATH": "{folder}/memory.jsonl"},
+    ),
+    "thinking": NpmServer(
+        package="@modelcontextprotocol/server-sequential-thinking", plan=THINKING, arguments={"stdio": []}
+    ),
+    "playwright": NpmServer(
+        package="@playwright/mcp",
+        plan=PLAYWRIGHT,
+        arguments={"stdio": [], "http": []},
+        script="cli.js",
+        ready="^Listening on http",
+        host="localhost",
+        tells=False,
+        port_option="PLAYWRIGHT_MCP_PORT",
+    ),
     "time": PythonProgram(package="mcp-server-time", venv="servers", plan=TIME),
-    "mcp2": PythonServer(package="mcp", venv="mcp2"),
-    "mcp1": PythonServer(package="mcp", venv="mcp1"),
-    "fastmcp4": PythonServer(package="fastmcp", venv="fastmcp4"),
+    "git": PythonProgram(package="mcp-server-git", venv="servers", plan=GIT),
+    "fetch": PythonProgram(
+        package="mcp-server-fetch", venv="servers", plan=FETCH, arguments=["--allow-private-ips"]
+    ),
+    "mcp2": PythonServer(package="mcp", venv="mcp2", kind="mcp2"),
+    "mcp1": PythonServer(package="mcp", venv="mcp1", kind="mcp1"),
+    "fastmcp3": PythonServer(package="fastmcp", venv="mcp1", kind="fastmcp3"),
+    "fastmcp4": PythonServer(package="fastmcp", venv="fastmcp4", kind="fastmcp4"),
     "typescript": TypeScriptServer(package="@modelcontextprotocol/server"),
 }
 
+TOLD = {
+    ("mcp2", NEWEST): "tools, resource",
+    ("fastmcp3", HANDSHAKE): "tools",
+    ("fastmcp4", HANDSHAKE): "tools",
+    ("typescript", NEWEST): "tools, resource",
+    ("typescript", HANDSHAKE): "tools, resource",
+}
+
 SERVER_ROWS = [
-    ServerRow("everything", "stdio", "auto", HANDSHAKE, cancelled="sent"),
-    ServerRow("everything", "http", "auto", HANDSHAKE, cancelled="sent", end="session deleted"),
+    ServerRow("everything", "stdio", "auto", HANDSHAKE, cancelled="sent", told="resource"),
+    ServerRow(
+        "everything", "http", "auto", HANDSHAKE, cancelled="sent", told="resource", end="session deleted"
+    ),
     ServerRow("filesystem", "stdio", "auto", HANDSHAKE, cancelled="sent"),
+    ServerRow("memory", "stdio", "auto", HANDSHAKE, cancelled="sent", told="resource"),
+    ServerRow("thinking", "stdio", "auto", HANDSHAKE, cancelled="sent"),
+    ServerRow("playwright", "stdio", "auto", HANDSHAKE, refused="-", unknown="-", cancelled="-"),
+    ServerRow("playwright", "http", "auto", HANDSHAKE, refused="-", unknown="-", cancelled="-", end="-"),
     ServerRow("time", "stdio", "auto", NEWEST, unknown="-32602", cancelled="sent"),
     ServerRow("time", "stdio", HANDSHAKE, HANDSHAKE, unknown="-32602", cancelled="sent"),
+    ServerRow("git", "stdio", "auto", NEWEST, unknown="-32602", cancelled="sent"),
+    ServerRow("git", "stdio", HANDSHAKE, HANDSHAKE, unknown="-32602", cancelled="sent"),
+    ServerRow("fetch", "stdio", "auto", NEWEST, unknown="-32602", cancelled="sent"),
+    ServerRow("fetch", "stdio", HANDSHAKE, HANDSHAKE, unknown="-32602", cancelled="sent"),
     *(
-        ServerRow(peer, transport, protocol, revision, end=end, unknown=unknown)
-        for peer, newest in [("mcp2", True), ("mcp1", False), ("fastmcp4", True), ("typescript", True)]
+        ServerRow(
+            peer,
+            transport,
+            protocol,
+            revision,
+            end=end,
+            unknown=unknown,
+            told=TOLD.get((peer, revision), "-"),
+        )
+        for peer, newest in [
+            ("mcp2", True),
+            ("mcp1", False),
+            ("fastmcp4", True),
+            ("fastmcp3", False),
+            ("typescript", True),
+        ]
         for transport in ("stdio", "http")
         for protocol, revision in [("auto", NEWEST if newest else HANDSHAKE), (HANDSHAKE, HANDSHAKE)]
         for unknown in ["-32602" if peer == "typescript" else "isError"]
@@ -209,12 +356,20 @@ ASKING_ROWS: list[tuple[str, Transport, str]] = [
     for peer, protocols in [
         ("mcp2", (NEWEST, HANDSHAKE)),
         ("mcp1", (HANDSHAKE,)),
+        ("fastmcp3", (HANDSHAKE,)),
         ("fastmcp4", (HANDSHAKE,)),
         ("typescript", (NEWEST, HANDSHAKE)),
     ]
     for transport in ("stdio", "http")
     for protocol in protocols
 ]
+
+# The tools of the everything server that ask back: with what, and what of the answer is in the result.
+EVERYTHING_ASKS: dict[str, tuple[Call, str]] = {
+    "form": (("trigger-elicitation-request", {}), "Ann"),
+    "model": (("trigger-sampling-request", {"prompt": "Say a word", "maxTokens": 10}), "a model's word"),
+    "roots": (("get-roots-list", {}), "file:///srv/project"),
+}
 
 # Servers that are asked for each older revision, and agree.
 OLDER = ("2024-11-05", "2025-03-26", "2025-06-18")

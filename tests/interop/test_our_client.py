@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,10 +18,12 @@ from dragoman.model import (
     LoggingMessageParams,
     TextContent,
 )
-from tests.interop.playing import call, ended, outcome, reached
+from tests import needs
+from tests.interop.playing import ended, outcome, reached
 from tests.interop.processes import marked
 from tests.interop.roster import (
     ASKING_ROWS,
+    EVERYTHING_ASKS,
     NEWEST,
     OLDER,
     OLDER_ROWS,
@@ -43,6 +46,7 @@ def no_verdicts() -> Iterator[None]:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "hello.txt").write_text("안녕하세요\n", encoding="utf-8")
+    subprocess.run([needs.program("git"), "init", "-q", tmp_path], check=True)
     return tmp_path
 
 
@@ -80,7 +84,7 @@ async def test_an_older_revision(peer: str, transport: Transport, revision: str,
         async with connected.client(revision) as client:
             assert client.revision.version == revision
             assert len(await client.list_tools()) == plan.tools
-            assert plan.text in (await call(client, plan.good, folder)).text
+            assert plan.text in (await client.call_tool(*plan.good)).text
         assert connected.wire.check() == []
 
 
@@ -138,18 +142,9 @@ async def test_what_a_function_asks_during_a_call(
 
 
 @pytest.mark.parametrize("transport", ["stdio", "http"])
-@pytest.mark.parametrize(
-    ("tool", "arguments", "words"),
-    [
-        ("trigger-elicitation-request", {}, "Ann"),
-        ("trigger-sampling-request", {"prompt": "Say a word", "maxTokens": 10}, "a model's word"),
-        ("get-roots-list", {}, "file:///srv/project"),
-    ],
-    ids=["form", "model", "roots"],
-)
-async def test_what_the_everything_server_asks(
-    tool: str, arguments: dict[str, object], words: str, transport: Transport, folder: Path
-) -> None:
+@pytest.mark.parametrize("what", EVERYTHING_ASKS)
+async def test_what_the_everything_server_asks(what: str, transport: Transport, folder: Path) -> None:
+    (tool, arguments), words = EVERYTHING_ASKS[what]
     async with asyncio.timeout(LIMIT), reached("everything", transport, folder) as connected:
         async with connected.client("auto", **HANDLERS) as client:
             await client.list_tools()

@@ -9,14 +9,16 @@ const [modules, transport] = process.argv.slice(2);
 const locate = createRequire(modules + "/");
 const load = (name) => import(pathToFileURL(locate.resolve(name)).href);
 
-const { McpServer, acceptedContent, createMcpHandler, inputRequired } = await load("@modelcontextprotocol/server");
+const { McpServer, ResourceTemplate, acceptedContent, createMcpHandler, inputRequired } = await load("@modelcontextprotocol/server");
 const z = await load("zod/v4");
 
 let stopped = 0;
+let today = "rain";
+let notify;
 const text = (value) => ({ content: [{ type: "text", text: value }] });
 
 function build() {
-  const server = new McpServer({ name: "peer", version: "1.0.0" }, { capabilities: { tools: {} } });
+  const server = new McpServer({ name: "peer", version: "1.0.0" }, { capabilities: { tools: {}, resources: { subscribe: true } } });
   server.registerTool(
     "add",
     {
@@ -83,6 +85,38 @@ function build() {
     { description: "How many calls of wait were cancelled.", inputSchema: z.object({}) },
     async () => text(String(stopped)),
   );
+  server.server.setRequestHandler("resources/subscribe", async () => ({}));
+  server.server.setRequestHandler("resources/unsubscribe", async () => ({}));
+  const contents = (uri, value) => ({ contents: [{ uri: uri.href, mimeType: "text/plain", text: value }] });
+  server.registerResource("note", "notes://today", {}, async (uri) => contents(uri, today));
+  server.registerResource(
+    "weather",
+    new ResourceTemplate("notes://{day}/weather", { list: undefined }),
+    {},
+    async (uri, { day }) => contents(uri, `${day}: sun`),
+  );
+  server.registerPrompt(
+    "greet",
+    { description: "Greet somebody.", argsSchema: z.object({ who: z.string() }) },
+    async ({ who }) => ({
+      messages: [{ role: "user", content: { type: "text", text: `Say hello to ${who}.` } }],
+    }),
+  );
+  server.registerTool(
+    "change",
+    { description: "Write another note and add a tool, and tell of it.", inputSchema: z.object({}) },
+    async () => {
+      today = "snow";
+      if (notify) {
+        notify.toolsChanged();
+        notify.resourceUpdated("notes://today");
+      } else {
+        server.registerTool("more", { inputSchema: z.object({}) }, async () => text("more"));
+        await server.server.sendResourceUpdated({ uri: "notes://today" });
+      }
+      return text("changed");
+    },
+  );
   return server;
 }
 
@@ -91,7 +125,8 @@ if (transport === "stdio") {
   void serveStdio(build);
 } else {
   const { NodeStreamableHTTPServerTransport, toNodeHandler } = await load("@modelcontextprotocol/node");
-  const stateless = toNodeHandler(createMcpHandler(build, { legacy: "reject" }));
+  const handler = createMcpHandler(build, { legacy: "reject" });
+  const stateless = toNodeHandler(handler);
   const sessions = new Map();
   const http = createServer(async (request, response) => {
     const begin = response.writeHead.bind(response);
@@ -99,7 +134,9 @@ if (transport === "stdio") {
       console.error(request.method, status);
       return begin(status, ...rest);
     };
-    if (request.headers["mcp-protocol-version"] === "2026-07-28") return stateless(request, response);
+    const fresh = request.headers["mcp-protocol-version"] === "2026-07-28";
+    notify = fresh ? handler.notify : undefined;
+    if (fresh) return stateless(request, response);
     const known = sessions.get(request.headers["mcp-session-id"]);
     if (known) return known.handleRequest(request, response);
     const opened = new NodeStreamableHTTPServerTransport({

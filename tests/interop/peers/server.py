@@ -1,4 +1,4 @@
-"""One server for three Python packages: python server.py mcp2|mcp1|fastmcp4 stdio|http
+"""One server for four Python packages: python server.py mcp2|mcp1|fastmcp3|fastmcp4 stdio|http
 
 Runs in the peer's own environment and knows nothing of the package under test. Over HTTP it prints its
 port on stdout, and a line on stderr for each request that it answered.
@@ -72,6 +72,49 @@ async def waits_stopped() -> int:
     return stopped
 
 
+today = "rain"
+
+
+@server.resource("notes://today")
+def note() -> str:
+    return today
+
+
+@server.resource("notes://{day}/weather")
+def weather(day: str) -> str:
+    return f"{day}: sun"
+
+
+@server.prompt()
+def greet(who: str) -> str:
+    return f"Say hello to {who}."
+
+
+async def more() -> str:
+    """There once `change` was called."""
+    return "more"
+
+
+@server.tool()
+async def change(ctx: Context) -> str:
+    """Write another note and add a tool, and tell of it."""
+    global today
+    today = "snow"
+    if KIND == "mcp2":
+        server.add_tool(more)
+        await ctx.notify_tools_changed()
+        await ctx.notify_resource_updated("notes://today")
+    elif KIND.startswith("fastmcp"):
+        if KIND == "fastmcp3":
+            from mcp.types import ToolListChangedNotification
+        else:
+            from mcp_types import ToolListChangedNotification
+
+        server.tool(more)
+        await ctx.send_notification(ToolListChangedNotification())
+    return "changed"
+
+
 class Booking(BaseModel):
     day: str
     people: int = 2
@@ -132,7 +175,7 @@ def told(app):
 def serve_http():
     import uvicorn
 
-    app = server.http_app(path="/mcp") if KIND == "fastmcp4" else server.streamable_http_app()
+    app = server.http_app(path="/mcp") if KIND.startswith("fastmcp") else server.streamable_http_app()
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(64)
@@ -143,7 +186,7 @@ def serve_http():
 
 if TRANSPORT == "http":
     serve_http()
-elif KIND == "fastmcp4":
+elif KIND.startswith("fastmcp"):
     server.run(show_banner=False, log_level="warning")
 else:
     server.run("stdio")
