@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from dragoman.host.models.schemas import (
     Lost,
@@ -52,7 +52,8 @@ def json_schema(schema: Mapping[str, Any]) -> tuple[Schema, list[Lost]]:
     for path, part in subschemas(out):
         for name in required(part):
             if _leads_back(out, properties(part).get(name)):
-                part["required"].remove(name)
+                kept = [other for other in required(part) if other != name]
+                cast("Schema", part)["required"] = kept  # a part of what was made here
                 lost.append(Lost(path, "required", f"{name!r} refers to what it is in"))
     return out, lost
 

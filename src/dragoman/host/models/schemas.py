@@ -163,8 +163,9 @@ def flat(schema: Mapping[str, Any]) -> tuple[Schema, str, list[Lost]]:
         if not isinstance(branches, list):
             continue
         parts = [_target(part, schema) for part in tables(cast("list[object]", branches))]
-        lent = {name: value for part in reversed(parts) for name, value in properties(part).items()}
-        lent.update(properties(found))
+        lent = properties(found)
+        for part in parts:
+            lent |= {name: value for name, value in properties(part).items() if name not in lent}
         if lent:
             found["properties"] = lent
         needed = [required(part) for part in parts]
@@ -216,20 +217,26 @@ def without_nulls(value: Any, schema: Mapping[str, Any], *, root: Mapping[str, A
     return out
 
 
-def _takes_null(part: object, root: Mapping[str, Any]) -> bool:
-    if part is True:
-        return True
-    found = table(part)
-    return found is not None and any(_null(way) for way in _ways(found, root))
-
-
-def _null(schema: Mapping[str, Any]) -> bool:
-    if "enum" in schema:
-        return None in items(schema["enum"])
-    if "const" in schema:
-        return schema["const"] is None
+def _takes_null(part: object, root: Mapping[str, Any], *, seen: frozenset[str] = frozenset()) -> bool:
+    """Whether null fits a schema."""
+    schema = table(part)
+    if schema is None:
+        return part is True
+    ref = schema.get("$ref")
+    if isinstance(ref, str):
+        target = resolve(root, ref)
+        if ref in seen or (target is not None and not _takes_null(target, root, seen=seen | {ref})):
+            return False
     named = types(schema)
-    return "null" in named or not (named or "$ref" in schema or any(key in schema for key in COMBINATORS))
+    says_no = (
+        ("enum" in schema and None not in items(schema["enum"]))
+        or ("const" in schema and schema["const"] is not None)
+        or bool(named and "null" not in named)
+    )
+    if says_no or not all(_takes_null(way, root, seen=seen) for way in items(schema.get("allOf"))):
+        return False
+    unions = [items(schema[union]) for union in ("anyOf", "oneOf") if union in schema]
+    return all(any(_takes_null(way, root, seen=seen) for way in ways) for ways in unions)
 
 
 def _ways(

@@ -103,7 +103,7 @@ class _Narrowing:
                 self._structure(out, keyword, part=part, path=path, seen=seen)
             elif self._keeps(keyword, part):
                 out[keyword] = self._nested(keyword, part, path=path, seen=seen)
-            elif keyword not in _SILENT and not keyword.startswith("x-") and keyword != "description":
+            elif not self._passes(keyword):
                 notes += self._drop(keyword, part, path=path)
         if is_object(schema) and self.subset.closed:
             self._close(out, schema, path=path)
@@ -134,6 +134,11 @@ class _Narrowing:
         if keyword == "pattern":
             return subset.lookaround or not (isinstance(part, str) and _looks_around(part))
         return True
+
+    def _passes(self, keyword: str) -> bool:
+        """Whether a keyword means nothing to a model, or is seen to elsewhere."""
+        elsewhere = keyword == "description" or (keyword == "required" and self.subset.closed)
+        return elsewhere or keyword in _SILENT or keyword.startswith("x-")
 
     def _nested(self, keyword: str, part: object, *, path: str, seen: frozenset[str]) -> Any:
         if keyword not in (*COMBINATORS, "prefixItems"):
