@@ -21,9 +21,10 @@ class LocalError(DragomanError):
 
     `message` says what happened; the rest says where, as far as it is known: `server` (the
     name by which the caller knows it), `stage` (`"spawn"`, `"connect"`, `"probe"`,
-    `"initialize"`, `"call"`, `"close"`), `exit_status` of a child process (negative: the signal
-    that ended it), `stderr_tail` (its last lines) and `hint` (what to try). `undelivered` is true where
-    the request surely did not reach the server, so that sending it again is no second request.
+    `"initialize"`, `"call"`, `"close"`, `"bind"`, `"trace"`), `exit_status` of a child process
+    (negative: the signal that ended it), `stderr_tail` (its last lines) and `hint` (what to try).
+    `undelivered` is true where the request surely did not reach the server, so that sending it again is
+    no second request.
     """
 
     def __init__(

@@ -56,7 +56,7 @@ def record(outcome: Outcome) -> dict[str, Any]:
         "calls": tally.begun,
         "ends": {end: tally.sum(end=end) for end in OUTCOMES},
         "faults": tally.begun - tally.sum(fault=""),
-        "losses": _losses(outcome),
+        "came_back": _returns(outcome),
         "longest_call": round(tally.longest, 2),
         "memory_mib": {"warm": _mib(first), "end": _mib(last), "most": _mib(outcome.memory.most)},
         "counts": [
@@ -71,8 +71,8 @@ def _mib(size: int) -> float:
     return round(size / MIB, 1)
 
 
-def _losses(outcome: Outcome) -> int:
-    return sum(count for (_, state), count in outcome.states.items() if state == "waiting")
+def _returns(outcome: Outcome) -> int:
+    return sum(count for (_, state), count in outcome.states.items() if state == "connected")
 
 
 def text(outcome: Outcome, brush: Brush) -> str:
@@ -99,7 +99,7 @@ def _cell(number: int) -> str:
 
 def _by_server(outcome: Outcome) -> list[list[str]]:
     tally = outcome.tally
-    rows = [["server", "calls", *_HEADS, "lost", "came back"]]
+    rows = [["server", "calls", *_HEADS, "waits", "back"]]
     for place in outcome.places:
         ends = [tally.sum(server=place.name, end=end) for end in OUTCOMES]
         states = [outcome.states[place.name, state] for state in ("waiting", "connected")]
@@ -124,5 +124,5 @@ def _facts(outcome: Outcome) -> list[str]:
     return [
         f"{tally.begun:,} calls in {outcome.seconds:.0f} s, seed {plan.seed}; longest {tally.longest:.1f} s",
         f"memory {_mib(first)} MiB after the warm-up, {_mib(last)} at the end",
-        f"servers were lost {_losses(outcome)} times",
+        f"servers were given up and came back {_returns(outcome)} times",
     ]
