@@ -112,6 +112,26 @@ def test_lists_of_resources_and_of_prompts(shop: Path) -> None:
     assert dragoman("list", "server.py", "--resources", "--prompts", cwd=shop).status == 2
 
 
+def test_a_list_of_skills(shop: Path) -> None:
+    (shop / "skills" / "refunds").mkdir(parents=True)
+    text = "---\nname: refunds\ndescription: Pay back.\n---\n"
+    (shop / "skills" / "refunds" / "SKILL.md").write_text(text)
+    serving = "from dragoman import Server, Skills\nserver = Server('shop', extensions=[Skills('skills')])\n"
+    (shop / "skilled.py").write_text(serving)
+    done = dragoman("list", "skilled.py", "--skills", cwd=shop)
+    assert [line.split(maxsplit=3) for line in done.out.splitlines()] == [
+        ["SKILL", "FILES", "BYTES", "DESCRIPTION"],
+        ["skill://refunds/SKILL.md", "1", str(len(text)), "Pay back."],
+    ]
+    done = dragoman("list", "skilled.py", "--skills", "--json", cwd=shop)
+    (entry,) = done.value["result"]["skills"]
+    assert entry["frontmatter"] == {"name": "refunds", "description": "Pay back."}
+    assert [file["size"] for file in entry["resources"]] == [len(text)]
+    done = dragoman("list", "server.py", "--skills", cwd=shop)
+    assert done.status == 2
+    assert "no skills" in done.err
+
+
 @pytest.mark.parametrize("protocol", ["auto", "2025-11-25"])
 def test_on_a_terminal_a_servers_question_is_asked_there(protocol: str, shop: Path) -> None:
     ours, theirs = pty.openpty()

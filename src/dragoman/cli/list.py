@@ -1,4 +1,4 @@
-"""`dragoman list TARGET`: tools, resources or prompts as a table, or as the server lists them in JSON."""
+"""`dragoman list TARGET`: tools, resources, prompts or skills: a table, or in JSON as the server has them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from dragoman.cli.session import perform
 from dragoman.client import Client
 from dragoman.errors import UsageError
 from dragoman.model import Prompt, Resource, ResourceTemplate, Tool, ToolAnnotations
+from dragoman.model.skills_extension import Skill
 from dragoman.schema.references import resolve
 from dragoman.schema.shapes import is_array, is_object
 
@@ -30,6 +31,8 @@ def run(options: Namespace) -> int:
         return perform(options, _resources, show=_show_resources)
     if options.prompts:
         return perform(options, _prompts, show=_show_prompts)
+    if options.skills:
+        return perform(options, _skills, show=_show_skills)
     return perform(options, _tools, show=_show)
 
 
@@ -72,6 +75,29 @@ def _show_prompts(value: dict[str, list[Prompt]]) -> None:
 def _taken(prompt: Prompt) -> str:
     arguments = [] if prompt.arguments is UNSET else prompt.arguments
     return " ".join(one.name if one.required is True else f"[{one.name}]" for one in arguments)
+
+
+async def _skills(client: Client) -> dict[str, list[Skill]]:
+    return {"skills": await client.list_skills()}
+
+
+def _show_skills(value: dict[str, list[Skill]]) -> None:
+    skills = value["skills"]
+    if not skills:
+        output.note("the server lists no skills")
+        return
+    rows = [("SKILL", "FILES", "BYTES", "DESCRIPTION")]
+    for skill in skills:
+        described = str(skill.frontmatter["description"]).strip().partition("\n")[0]
+        rows.append((skill.uri, *_extent(skill), described))
+    _table(rows)
+
+
+def _extent(skill: Skill) -> tuple[str, str]:
+    """How many files there are, and how many bytes; of a skill that is made as it is read nobody knows."""
+    if isinstance(skill.resources, str):
+        return skill.resources, ""
+    return str(len(skill.resources)), str(sum(file.size for file in skill.resources))
 
 
 async def _tools(client: Client) -> dict[str, list[Tool]]:

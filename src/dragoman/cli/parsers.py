@@ -52,6 +52,7 @@ def list_() -> Parser:
     other = parser.add_mutually_exclusive_group()
     other.add_argument("--resources", action="store_true", help="resources and families of them, not tools")
     other.add_argument("--prompts", action="store_true", help="prompts, not tools")
+    other.add_argument("--skills", action="store_true", help="skills, not tools; no file of them is read")
     other.add_argument(
         "--cost", action="store_true", help="what the tools cost a model, in tokens, estimated"
     )
