@@ -27,7 +27,7 @@ from dragoman.host.files import HostFiles, Reading
 from dragoman.host.locations import Machine
 from dragoman.host.loop import Run, started
 from dragoman.host.models import anthropic
-from dragoman.host.models.base import LeftOut, Shown, ToolUse
+from dragoman.host.models.base import Definitions, LeftOut, Shown, ToolUse
 from dragoman.host.naming import HostNames
 from dragoman.host.options import HostKeywords, HostOptions
 from dragoman.host.outcome import Judged, Outcome
@@ -79,6 +79,7 @@ class Host:
         self._spilled: Path | None = None
         self._kept = 0
         self.left_out: list[LeftOut] = []
+        self._defined = Definitions()
 
     @classmethod
     def from_files(
@@ -261,9 +262,9 @@ class Host:
 
         Not among them: those in `left_out`, which the API or the host itself does not show.
         """
-        blocks, refused = anthropic.definitions(await self.shown())
-        self.left_out = [*self._roster.left_out(), *refused]
-        return blocks
+        self._defined = anthropic.MESSAGES.definitions(await self.shown())
+        self.left_out = [*self._roster.left_out(), *self._defined.left_out]
+        return self._defined.blocks
 
     async def shown(self, *, defer: bool = False) -> list[Shown]:
         """The tools that the model may see, by server and tool, for the definitions of any model's API.
@@ -304,14 +305,18 @@ class Host:
         is raised but UsageError for a mapping that is no such block. `sending` is called once everything
         has agreed and the call is about to go out.
         """
-        return await self._calls.answer(_use(use), sending=sending)
+        return await self._calls.answer(self._use(use), sending=sending)
 
     def judged(self, use: ToolUse | Mapping[str, Any]) -> Judged:
         """All that is known about a call before it is sent: sends nothing and asks nobody.
 
         Unlike a call, which ends at the first refusal, it has the facts behind that one too.
         """
-        return self._calls.judge(_use(use), whole=True)
+        return self._calls.judge(self._use(use), whole=True)
+
+    def _use(self, use: ToolUse | Mapping[str, Any]) -> ToolUse:
+        """The call, by the name that the host has for the tool: an API may have to be given another one."""
+        return use if isinstance(use, ToolUse) else self._defined.meant(anthropic.tool_use(use))
 
     def _keep(self, text: str) -> Path:
         """Write a result that is too long for the model to a file that is this person's alone."""
@@ -325,10 +330,6 @@ class Host:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(text.encode("utf-8", "surrogatepass"))
         return path
-
-
-def _use(use: ToolUse | Mapping[str, Any]) -> ToolUse:
-    return use if isinstance(use, ToolUse) else anthropic.tool_use(use)
 
 
 def _broken(files: HostFiles) -> dict[str, str]:

@@ -261,7 +261,7 @@ class Run:
 
     async def _call(self, call: Call) -> None:
         begun = perf_counter()
-        use = replace(call.use, name=call.shown)
+        use = replace(self._toolbox.definitions.meant(call.use), name=call.shown)
         self._tell(CallStarted(use))
         outcome = await self._outcome(call, use)
         told = outcome.result
