@@ -233,7 +233,7 @@ def _envelope(result: RunResult) -> dict[str, object]:
 
 def _usage(state: RunState) -> str:
     cost = f", cost {state.cost:.4f}" if state.cost else ""
-    return f"{state.rounds} requests, {state.input:,} tokens read, {state.output:,} written{cost}"
+    return f"{chat_view.counted(state.rounds)}, {state.input:,} tokens read, {state.output:,} written{cost}"
 
 
 # From the words of the command line -----------------------------------------------------------------------

@@ -80,7 +80,7 @@ class Talk:
     def _result(self, result: RunResult) -> None:
         self._close()
         usage = result.usage
-        parts = [f"{result.rounds} requests", f"{usage.input:,} tokens read", f"{usage.output:,} written"]
+        parts = [counted(result.rounds), f"{usage.input:,} tokens read", f"{usage.output:,} written"]
         if usage.cached:
             parts.insert(2, f"{usage.cached:,} of them cached")
         if result.cost is not None:
@@ -114,6 +114,11 @@ class Records:
         if found is not None:
             output.line(msgspec.json.encode(found).decode())
             sys.stdout.flush()
+
+
+def counted(rounds: int) -> str:
+    """Requests in words."""
+    return f"{rounds} request" if rounds == 1 else f"{rounds} requests"
 
 
 def told(outcome: Outcome) -> str:
