@@ -6,14 +6,13 @@ and allows nothing before a person has said yes to the folder or to the server.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, get_args
 
 from dragoman.host.config import claude, codex
 from dragoman.host.config.record import (
     Problem,
-    Rule,
     Scope,
     ServerConfig,
     Setup,
@@ -27,6 +26,9 @@ from dragoman.host.reading import read_own, read_setup
 PROJECT: Final[tuple[Scope, ...]] = ("project", "local")
 """The scopes of files that lie in a project's folder."""
 
+OUTSIDE: Final[tuple[Scope, ...]] = tuple(scope for scope in get_args(Scope) if scope not in PROJECT)
+"""The scopes of all others."""
+
 # Hosts that write down themselves which folders the person trusts, in files that are the person's.
 _RECORDS: Final = frozenset({claude.HOST, codex.HOST})
 _UNTRUSTED: Final = "a project's file: nobody has trusted the folder or approved the server"
@@ -38,7 +40,8 @@ class HostFiles:
 
     `setup` is the host's, `own` Dragoman's. `trusted`: the person's word on the folder, given here or in
     the host's own files. `mode` is the host's permission mode, "" for what its files set; `interactive`
-    says whether there is a person to ask.
+    says whether there is a person to ask. `outside` is what the host's files come to without those of the
+    project's folder; None where the folder is trusted, and they count like all others.
     """
 
     setup: Setup
@@ -47,6 +50,7 @@ class HostFiles:
     trusted: bool = False
     mode: str = ""
     interactive: bool = False
+    outside: Setup | None = None
 
     @property
     def host(self) -> str:
@@ -142,8 +146,17 @@ class Reading:
         Raises:
             UsageError: the host is not known.
         """
-        scopes = None if self.user else PROJECT
-        setup = read_setup(
+        setup = self._setup(None if self.user else PROJECT)
+        recorded = self.host in _RECORDS and setup.settings.get("trusted") is True
+        trusted = recorded if self.trusted is None else self.trusted
+        own = read_own(self.machine, trusted=trusted, scopes=None if self.user else PROJECT)
+        outside = None if trusted else self._setup(OUTSIDE if self.user else ())
+        if outside is not None:
+            setup = guarded(setup, outside, interactive=self.interactive)
+        return HostFiles(setup, own, self.machine, trusted, self.mode, self.interactive, outside)
+
+    def _setup(self, scopes: Collection[Scope] | None) -> Setup:
+        return read_setup(
             self.host,
             self.machine,
             trusted=self.trusted,
@@ -152,35 +165,41 @@ class Reading:
             more=self.more,
             scopes=scopes,
         )
-        recorded = self.host in _RECORDS and setup.settings.get("trusted") is True
-        trusted = recorded if self.trusted is None else self.trusted
-        own = read_own(self.machine, trusted=trusted, scopes=scopes)
-        return HostFiles(
-            guarded(setup, trusted=trusted, interactive=self.interactive),
-            own,
-            self.machine,
-            trusted,
-            self.mode,
-            self.interactive,
-        )
 
 
-def guarded(setup: Setup, *, trusted: bool, interactive: bool) -> Setup:
-    """What counts of a project's own files in a folder without trust: no server by itself, no allow rule.
+def guarded(setup: Setup, outside: Setup, *, interactive: bool) -> Setup:
+    """The servers of all files, where those of the project's folder start nothing by themselves.
 
-    Claude Code keeps approvals of single servers, of which those that count without trust are the
-    person's own: where it would have asked, what it lets pass has been approved.
+    `outside` is what all other files come to: its servers are used as they stand there, whatever a
+    project's file would put in their place. Claude Code keeps approvals of single servers, of which those
+    that count without trust are the person's own: where it would have asked, what it lets pass has been
+    approved.
     """
-    if trusted:
-        return setup
+    used = {item.config.name: item for item in outside.servers if item.state == "active"}
     asks = interactive and setup.host == claude.HOST
-    standing: list[Standing] = []
-    for item in setup.servers:
-        config = replace(item.config, rules=_kept(item.config.rules))
-        waits = item.state == "active" and config.scope == "project" and not asks
-        standing.append(Standing(config, "pending", _UNTRUSTED) if waits else replace(item, config=config))
-    return replace(setup, servers=tuple(standing), rules=_kept(setup.rules))
+    standing = [_guarded(item, used.get(item.config.name), asks=asks) for item in setup.servers]
+    told = [item.config for item in standing]
+    standing += [item for item in used.values() if item.config not in told]
+    return replace(setup, servers=tuple(_once(standing)))
 
 
-def _kept(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
-    return tuple(rule for rule in rules if rule.effect != "allow" or rule.scope != "project")
+def _guarded(item: Standing, own: Standing | None, *, asks: bool) -> Standing:
+    """How an entry fares, given the one of its name that is used without the project's files."""
+    same = own is not None and own.config == item.config
+    if item.state == "active" and not same and not (asks and item.config.scope == "project"):
+        return Standing(item.config, "pending", _UNTRUSTED)
+    if item.state == "shadowed" and same:
+        return Standing(item.config)
+    return item
+
+
+def _once(standing: Iterable[Standing]) -> Iterator[Standing]:
+    """One entry in use for each name: an approved one before those behind it."""
+    winner: dict[str, ServerConfig] = {}
+    for item in standing:
+        config = item.config
+        first = winner.setdefault(config.name, config) if item.state == "active" else config
+        if first is config:
+            yield item
+        else:
+            yield Standing(config, "shadowed", f"the entry in {first.origin} is used", first.origin)

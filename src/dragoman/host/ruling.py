@@ -36,7 +36,10 @@ def decide(files: HostFiles, call: Call, *, now: float = 0.0, grants: tuple[Rule
     `now` is seconds since the epoch; `grants` are the tools for which a person said yes for this session.
     """
     situation = files.situation(now)
-    decision = dialect(files.host).judge(files.setup, call, situation=situation)
+    judge = dialect(files.host).judge
+    decision = judge(files.setup, call, situation=situation)
+    if files.outside is not None:  # nobody trusted the folder: its files can refuse, and allow nothing
+        decision = own.stricter(decision, judge(files.outside, call, situation=situation))
     mine = own.judge(files.own, call, situation=situation)
     if mine.rule is not None:  # where none of them speaks of the call, it is the host's alone
         decision = own.stricter(decision, mine)

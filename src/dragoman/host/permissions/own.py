@@ -92,12 +92,12 @@ def stricter(first: Decision, second: Decision) -> Decision:
     winner, loser = (
         (first, second) if _ORDER.index(first.effect) <= _ORDER.index(second.effect) else (second, first)
     )
-    lost = tuple(rule for rule in (loser.rule, *loser.lost) if rule is not None)
+    lost = [rule for rule in (*winner.lost, loser.rule, *loser.lost) if rule is not None]
     return Decision(
         winner.effect,
         winner.why,
         winner.rule,
-        (*winner.lost, *lost),
+        tuple(rule for at, rule in enumerate(lost) if rule != winner.rule and rule not in lost[:at]),
         hidden=first.hidden or second.hidden,
         review=first.review or second.review,
         once=first.once or second.once,
