@@ -55,11 +55,10 @@ def _lacking(key: str) -> Refusal:
 def seal(result: Result, method: Method, *, extra: dict[str, Any]) -> Result:
     """A copy with `resultType` and the server's name in `_meta`: the handler may keep what it returned."""
     meta = {**extra, **result.meta} if result.meta else extra
-    asks = type(result) is InputRequiredResult
     kind = result.result_type
     if kind is UNSET:
-        kind = INPUT_REQUIRED if asks else COMPLETE
-    if method.cacheable and not asks and getattr(result, "ttl_ms", 0) is UNSET:
+        kind = INPUT_REQUIRED if type(result) is InputRequiredResult else COMPLETE
+    if method.cacheable and kind != INPUT_REQUIRED and getattr(result, "ttl_ms", 0) is UNSET:
         return replace(result, result_type=kind, meta=meta, ttl_ms=0, cache_scope="private")
     return replace(result, result_type=kind, meta=meta)
 

@@ -63,9 +63,8 @@ class Results(msgspec.Struct, frozen=True, eq=False):
         kind = type(value)
         if kind is self.exact and (kind is not str or value.isascii() or _unicode(value)):
             # Nothing is to be found out about it.
-            return CallToolResult(
-                content=[TextContent(text=_text(value))], structured_content={"result": value}
-            )
+            text = value if kind is str else _encode(value).decode()
+            return CallToolResult(content=[TextContent(text=text)], structured_content={"result": value})
         output = self.output
         if isinstance(value, CallToolResult):
             return self._whole(value)

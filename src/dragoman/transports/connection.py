@@ -231,15 +231,16 @@ class ServerConnection:
         # Else it was cancelled: it is answered by silence, and `_silent` sees to what it leaves.
 
     def _end(self, id_: Id) -> None:
-        if self._open.pop(id_, None) is None:
-            return
+        if self._open.pop(id_, None) is not None and (self.full or self._idle is not None):
+            self._ended()
+
+    def _ended(self) -> None:
         if self.full:
             self.full = False
             if self._on_room is not None:
                 self._on_room()
-        idle = self._idle
-        if idle is not None and not self._open and not idle.done():
-            idle.set_result(None)
+        if self._idle is not None and not self._open and not self._idle.done():
+            self._idle.set_result(None)
 
     def _notified(self, notification: Notification) -> None:
         if notification.method == "notifications/cancelled":
