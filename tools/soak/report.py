@@ -8,11 +8,12 @@ from typing import Any, Final
 
 from dragoman.cli import output
 
-from .faults import FAULTS, OUTCOMES
+from .faults import FAULTS, OUTCOMES, RESULT
 from .run import BOUND, Outcome
 from .watch import MIB
 
 _HEADS: Final = ("result", "tool", "remote", "closed", "connect", "deadline", "peer", "status")
+_HEARD: Final = 3  # changes that a server told of, of which one at least has to be heard
 GROWTH: Final = 8 * MIB  # of resident memory between the end of the warm-up and the end, at most
 
 
@@ -38,6 +39,10 @@ def failures(outcome: Outcome) -> list[str]:
     found = [f"{count} x {what}" for what, count in tally.wrong.items()]
     found += [f"left over: {what}" for what in outcome.left]
     found += [f"{count} x logged as an error: {what}" for what, count in outcome.logged.items()]
+    for place in outcome.places:
+        told = tally.sum(server=place.name, fault="list changed", end=RESULT)
+        if told >= _HEARD and not outcome.changes[place.name]:
+            found.append(f"{place.name} told of {told} changes, of which none was heard")
     first, last = outcome.memory.ends()
     if last - first > GROWTH:
         found.append(f"memory grew from {first / MIB:.1f} to {last / MIB:.1f} MiB")
@@ -99,10 +104,11 @@ def _cell(number: int) -> str:
 
 def _by_server(outcome: Outcome) -> list[list[str]]:
     tally = outcome.tally
-    rows = [["server", "calls", *_HEADS, "waits", "back"]]
+    rows = [["server", "calls", *_HEADS, "waits", "back", "changes"]]
     for place in outcome.places:
         ends = [tally.sum(server=place.name, end=end) for end in OUTCOMES]
         states = [outcome.states[place.name, state] for state in ("waiting", "connected")]
+        states.append(outcome.changes[place.name])
         rows.append([place.name, _cell(sum(ends)), *map(_cell, ends), *map(_cell, states)])
     return rows
 

@@ -48,6 +48,7 @@ class Outcome:
     tally: Tally
     memory: Memory
     states: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])  # server, new state
+    changes: Counter[str] = field(default_factory=Counter[str])  # of lists of tools, by server
     left: list[str] = field(default_factory=list[str])
     logged: Counter[str] = field(default_factory=Counter[str])  # what the loop or a logger calls an error
     seconds: float = 0.0
@@ -183,6 +184,8 @@ class Soak:
 
     async def _watch(self, group: ClientGroup) -> None:
         async for change in group.changes():
+            if change.kind == "tools":
+                self.outcome.changes[change.server] += 1
             if change.kind == "state":
                 self.outcome.states[change.server, cast("str", group.servers[change.server].state)] += 1
 
