@@ -7,9 +7,11 @@ import os
 
 import pytest
 
+from dragoman.errors import UsageError
+from dragoman.host.config.expand import expand
 from dragoman.host.dialects import DIALECTS
 from dragoman.host.locations import Machine, locations
-from dragoman.host.reading import LARGEST, installed, read_own, read_setup, this_machine
+from dragoman.host.reading import LARGEST, command_line, installed, read_own, read_setup, this_machine
 
 
 @pytest.fixture
@@ -155,3 +157,164 @@ def test_own_rules_are_read_of_person_project_and_machine(machine):
     setup = read_own(machine)
     assert [rule.scope for rule in setup.rules] == ["managed", "user", "project"]
     assert setup.settings["trusted_servers"] == ()
+
+
+# Plugins and extensions -------------------------------------------------------------------------------------
+
+
+def plugin(machine, name="tools@market", *, settings="~/.claude/settings.json", on=True, **entry):
+    """Install a plugin for Claude Code and switch it on or off in a settings file; returns its folder."""
+    root = machine.home / ".claude/plugins/cache" / name.replace("@", "/")
+    root.mkdir(parents=True, exist_ok=True)
+    installed = [{"scope": "user", "installPath": str(root), **entry}]
+    write(
+        machine.home / ".claude/plugins/installed_plugins.json",
+        {"version": 2, "plugins": {name: installed}},
+    )
+    base = machine.home if settings.startswith("~/") else machine.folder
+    write(base / settings.removeprefix("~/"), {"enabledPlugins": {name: on}})
+    return root
+
+
+def servers(machine, **options):
+    return {item.config.name: item for item in read_setup("claude-code", machine, **options)}
+
+
+BARE = {"db": {"command": "${CLAUDE_PLUGIN_ROOT}/db", "args": ["${CLAUDE_PLUGIN_DATA}"]}}
+
+
+@pytest.mark.parametrize("text", [BARE, {"mcpServers": BARE}])
+def test_a_plugin_that_is_switched_on_brings_its_servers(text, machine):
+    root = plugin(machine)
+    write(root / ".mcp.json", text)
+    found = servers(machine)["plugin:tools:db"]
+    assert (found.state, found.config.scope) == ("active", "plugin")
+    assert found.config.origin.file == "~/.claude/plugins/cache/tools/market/.mcp.json"
+    full, missing = expand(found.config, {})
+    assert full.command == f"{root}/db"
+    assert full.args == (str(machine.home / ".claude/plugins/data/tools-market"),)
+    assert missing == ()
+
+
+@pytest.mark.parametrize("manifest", [{"db": SERVER}, "./servers.json", ["./servers.json"]])
+def test_a_plugin_may_have_them_in_its_manifest_or_name_a_file(manifest, machine):
+    root = plugin(machine)
+    write(root / ".claude-plugin/plugin.json", {"name": "tools", "mcpServers": manifest})
+    write(root / "servers.json", {"mcpServers": {"db": SERVER}})
+    assert servers(machine)["plugin:tools:db"].state == "active"
+
+
+def test_a_manifest_names_no_file_outside_of_its_plugin(machine):
+    root = plugin(machine)
+    write(machine.home / "secret.json", {"mcpServers": {"db": SERVER}})
+    for path in (str(machine.home / "secret.json"), "../../../../../secret.json"):
+        write(root / ".claude-plugin/plugin.json", {"mcpServers": path})
+        assert servers(machine) == {}
+
+
+def test_plugins_that_are_off_not_said_to_be_on_or_another_projects(machine):
+    for options in ({"on": False}, {"on": "yes"}, {"projectPath": "/elsewhere"}):
+        root = plugin(machine, **options)
+        write(root / ".mcp.json", BARE)
+        assert servers(machine) == {}
+    plugin(machine, projectPath=str(machine.folder))
+    assert "plugin:tools:db" in servers(machine)
+
+
+def test_a_project_switches_a_plugin_on_only_in_a_trusted_folder(machine):
+    root = plugin(machine, settings=".claude/settings.json")
+    write(root / ".mcp.json", BARE)
+    assert servers(machine, trusted=False) == {}
+    assert servers(machine) == {}
+    assert "plugin:tools:db" in servers(machine, trusted=True)
+    projects = {str(machine.folder): {"hasTrustDialogAccepted": True}}
+    write(machine.home / ".claude.json", {"projects": projects})
+    assert "plugin:tools:db" in servers(machine)
+
+
+def test_the_older_list_of_plugins(machine):
+    root = plugin(machine)
+    write(root / ".mcp.json", BARE)
+    listed = {"version": 1, "plugins": {"tools@market": {"installPath": str(root)}}}
+    write(machine.home / ".claude/plugins/installed_plugins.json", listed)
+    assert "plugin:tools:db" in servers(machine)
+
+
+def extension(machine, name="weather", **members):
+    write(machine.home / f".gemini/extensions/{name}/gemini-extension.json", {"name": name, **members})
+
+
+def gemini(machine, **options):
+    setup = read_setup("gemini-cli", machine, **options)
+    return {item.config.name: item for item in setup}
+
+
+def test_an_extension_of_gemini_cli_brings_its_servers(machine):
+    entry = {"command": "node", "args": ["${extensionPath}${/}s.js", "${workspacePath}"], "trust": True}
+    extension(machine, mcpServers={"sun": entry})
+    found = gemini(machine)["sun"]
+    assert (found.state, found.config.scope, found.config.rules) == ("active", "plugin", ())
+    full, missing = expand(found.config, {})
+    assert full.args == (f"{machine.home}/.gemini/extensions/weather/s.js", str(machine.folder))
+    assert missing == ()
+
+
+def test_settings_stand_over_an_extension(machine):
+    extension(machine, mcpServers={"sun": SERVER})
+    write(machine.home / ".gemini/settings.json", {"mcpServers": {"sun": {"command": "mine"}}})
+    setup = read_setup("gemini-cli", machine)
+    assert setup.active["sun"].command == "mine"
+    assert [item.state for item in setup] == ["active", "shadowed"]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "state"),
+    [
+        (["!{home}/*"], "disabled"),
+        (["!{home}/*", "{folder}/*"], "active"),
+        (["!{folder}/"], "disabled"),
+        (["!/elsewhere/*"], "active"),
+        ([], "active"),
+    ],
+)
+def test_where_an_extension_is_off(overrides, state, machine):
+    extension(machine, mcpServers={"sun": SERVER})
+    words = [text.format(home=machine.home, folder=machine.folder) for text in overrides]
+    switches = {"weather": {"overrides": words}}
+    write(machine.home / ".gemini/extensions/extension-enablement.json", switches)
+    assert gemini(machine)["sun"].state == state
+
+
+def test_policies_of_an_extension_count_where_it_is_on(machine):
+    extension(machine)
+    rule = '[[rule]]\ntoolName = "*"\nmcpName = "s"\ndecision = "deny"\npriority = 10\n'
+    write(machine.home / ".gemini/extensions/weather/policies/a.toml", rule)
+    (found,) = read_setup("gemini-cli", machine).rules
+    assert (found.effect, found.scope) == ("deny", "plugin")
+    switches = {"weather": {"overrides": [f"!{machine.folder}/*"]}}
+    write(machine.home / ".gemini/extensions/extension-enablement.json", switches)
+    assert read_setup("gemini-cli", machine).rules == ()
+
+
+def test_codex_decides_by_the_profile_that_is_chosen(machine):
+    text = 'approval_policy = "on-request"\n[profiles.quiet]\napproval_policy = "never"\n'
+    path = machine.home / ".codex/config.toml"
+    write(path, text)
+    assert read_setup("codex", machine).settings["approval_policy"] == "on-request"
+    write(path, 'profile = "quiet"\n' + text)
+    assert read_setup("codex", machine).settings["approval_policy"] == "never"
+    # A project chooses no profile.
+    write(path, f'{text}[projects."{machine.folder}"]\ntrust_level = "trusted"\n')
+    write(machine.folder / ".codex/config.toml", 'profile = "quiet"\n')
+    assert read_setup("codex", machine).settings["approval_policy"] == "on-request"
+
+
+def test_servers_of_a_command_line(tmp_path):
+    write(tmp_path / "a.json", {"mcpServers": {"a": SERVER}})
+    inline = '{"mcpServers": {"b": {"command": "x"}}}'
+    sources = command_line([str(tmp_path / "a.json"), inline])
+    assert [(source.scope, source.kind) for source in sources] == [("cli", "servers")] * 2
+    with pytest.raises(UsageError, match="no such file"):
+        command_line([str(tmp_path / "absent.json")])
+    with pytest.raises(UsageError, match="not a regular file"):
+        command_line([str(tmp_path)])

@@ -29,13 +29,22 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A file, or with `many` all files of a folder that end so; `scope` and `kind` are its dialect's."""
+    """A file, or with `many` all files of a folder that end so; `scope` and `kind` are its dialect's.
+
+    A `many` with `*` in it is a pattern below the folder, and the first of its folders is a file's `name`.
+    `name` is the plugin's, where one brought the file; `variables` are places that its entries refer to.
+    """
 
     path: Path
     scope: Scope
     kind: str = "servers"
     many: str = ""
+    name: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
 
+
+PLUGINS: Final = "plugins/installed_plugins.json"
+"""Where Claude Code keeps, below its home, which plugins are installed and where."""
 
 Finder: TypeAlias = Callable[[Machine], Iterator[Location]]
 
@@ -70,6 +79,7 @@ def _claude(machine: Machine) -> Iterator[Location]:
     yield Location(machine.folder / ".claude/settings.local.json", "local", "settings")
     yield Location(machine.folder / ".claude/settings.json", "project", "settings")
     yield Location(home / "settings.json", "user", "settings")
+    yield Location(home / PLUGINS, "user", "plugins")
 
 
 def _codex(machine: Machine) -> Iterator[Location]:
@@ -125,7 +135,10 @@ def _gemini(machine: Machine) -> Iterator[Location]:
     yield Location(home / "settings.json", "user", "settings")
     yield Location(machine.folder / ".gemini/settings.json", "project", "settings")
     yield Location(everyone / "settings.json", "system", "settings")
+    yield Location(home / "extensions/extension-enablement.json", "user", "enablement")
+    yield Location(home / "extensions", "plugin", "extension", many="*/gemini-extension.json")
     yield Location(home / "policies", "user", "policy", many=".toml")
+    yield Location(home / "extensions", "plugin", "policy", many="*/policies/*.toml")
     yield Location(everyone / "policies", "managed", "policy", many=".toml")
 
 

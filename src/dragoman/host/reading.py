@@ -8,16 +8,18 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from dragoman.errors import UsageError
+from dragoman.host.config import claude
 from dragoman.host.config import own as own_rules
 from dragoman.host.config.record import Origin, Problem, Scope, Setup, Situation, Source
 from dragoman.host.dialects import DIALECTS, dialect
 from dragoman.host.locations import Location, Machine, locations, own
+from dragoman.host.plugins import named_files, plugin_files
 
 LARGEST: Final = 8 * 1024 * 1024
 """The largest file that is read, in bytes: no person wrote one that is larger."""
@@ -49,6 +51,9 @@ def read_setup(
     """
     known = dialect(host)
     sources, problems = read_sources(_of(scopes, locations(host, machine)), machine)
+    if host == claude.HOST:
+        more_sources, more_problems = _plugins(sources, machine, trusted=trusted)
+        sources, problems = [*sources, *more_sources], [*problems, *more_problems]
     if host == "codex":
         sources = [*_nearer(machine), *sources]
     situation = Situation(
@@ -61,6 +66,16 @@ def read_setup(
     )
     setup = known.read([*sources, *more], situation)
     return replace(setup, problems=(*problems, *setup.problems))
+
+
+def _plugins(
+    sources: Sequence[Source], machine: Machine, *, trusted: bool | None
+) -> tuple[list[Source], list[Problem]]:
+    """The files of plugins that are installed and switched on; one of them may name further ones."""
+    found, problems = read_sources(plugin_files(sources, machine, trusted=trusted), machine)
+    named = [place for source in found for place in named_files(source)]
+    more, bad = read_sources(named, machine)
+    return [*found, *more], [*problems, *bad]
 
 
 def read_own(
@@ -106,7 +121,7 @@ def read_sources(places: Iterable[Location], machine: Machine) -> tuple[list[Sou
     """The texts of those files that are there."""
     sources: list[Source] = []
     problems: list[Problem] = []
-    pairs = [(item, path) for item in places for path in _files(item)]
+    pairs = [(item, path) for item in places for path in files_of(item)]
     for place, path in pairs:
         shown = _shown(path, machine)
         try:
@@ -116,16 +131,28 @@ def read_sources(places: Iterable[Location], machine: Machine) -> tuple[list[Sou
             problems.append(Problem(f"cannot be read: {said}", Origin(shown)))
         else:
             if text is not None:
-                sources.append(Source(text, shown, place.scope, place.kind))
+                sources.append(_source(text, shown, place=place, path=path))
     return sources, problems
 
 
-def _files(place: Location) -> Iterator[Path]:
+def _source(text: str, shown: str, *, place: Location, path: Path) -> Source:
+    name, variables = place.name, dict(place.variables)
+    if "*" in place.many:
+        name = path.relative_to(place.path).parts[0]
+        variables["extensionPath"] = str(place.path / name)
+    return Source(text, shown, place.scope, place.kind, name, variables)
+
+
+def files_of(place: Location) -> Iterator[Path]:
+    """The files of a location that are there, or the one file, whether it is there or not."""
     if not place.many:
         yield place.path
         return
     try:
-        yield from sorted(path for path in place.path.iterdir() if path.suffix == place.many)
+        if "*" in place.many:
+            yield from sorted(place.path.glob(place.many))
+        else:
+            yield from sorted(path for path in place.path.iterdir() if path.suffix == place.many)
     except OSError:
         return
 

@@ -7,11 +7,11 @@ that a file which is being written is not read in the middle.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Final, TypeAlias
 
 from dragoman.host.locations import Location, Machine, locations, own
+from dragoman.host.reading import files_of
 
 EVERY: Final = 1.0
 """Seconds between two looks."""
@@ -28,11 +28,7 @@ def signature(watched: Iterable[Location]) -> Signature:
     """What changes when any of the files does: one comes, goes, is written or replaced."""
     seen: list[tuple[str, int, int, int]] = []
     for place in watched:
-        paths = [place.path]
-        if place.many:
-            with contextlib.suppress(OSError):
-                paths += sorted(path for path in place.path.iterdir() if path.suffix == place.many)
-        for path in paths:
+        for path in dict.fromkeys((place.path, *files_of(place))):
             try:
                 known = path.stat()
             except OSError:

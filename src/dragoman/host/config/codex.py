@@ -61,7 +61,7 @@ def read(sources: Sequence[Source], situation: Situation) -> Setup:
     for _, node in used:
         root = merged(root, node)
     settings: dict[str, Any] = {"trusted": trusted}
-    settings |= {name: root.value[name] for name in _SETTINGS if isinstance(root.value.get(name), str)}
+    settings |= {name: value for name, value in _chosen(root).items() if isinstance(value, str)}
     try:
         servers = _servers(root)
     except Bad as bad:
@@ -74,6 +74,14 @@ def read(sources: Sequence[Source], situation: Situation) -> Setup:
     ]
     standing += [] if trusted else _waiting(layers)
     return Setup(HOST, tuple(standing), problems=(*problems, *held.problems), settings=settings)
+
+
+def _chosen(root: Node) -> dict[str, Any]:
+    """What is set about approval, by the profile that is chosen or else for all."""
+    profile = path(root, "profile")
+    own = None if profile is None else path(root, "profiles", str(profile.value))
+    chosen = {name: path(own, name) or path(root, name) for name in _SETTINGS}
+    return {name: node.value for name, node in chosen.items() if node is not None}
 
 
 def _layers(sources: Sequence[Source]) -> tuple[list[tuple[Source, Node]], Problem | None]:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from dragoman.host.config import fields
 from dragoman.host.config.fields import Bad
+from dragoman.host.config.gemini_extensions import Extensions
 from dragoman.host.config.gemini_policy import read_policies, rules_of_settings
 from dragoman.host.config.located import Node
 from dragoman.host.config.record import (
@@ -52,7 +53,8 @@ def read(sources: Sequence[Source], situation: Situation) -> Setup:
     """What the files come to.
 
     Kinds of sources: `settings` (scopes cloud for the defaults' file, user, project, system, cli) and
-    `policy` (TOML; scopes user, plugin for an extension's, project, managed).
+    `policy` (TOML; scopes user, plugin for an extension's, project, managed), `extension` (the manifest of
+    one, with its name) and `enablement` (which of them are switched off where).
     """
     roots: list[tuple[Source, Node]] = []
     problems: list[Problem] = []
@@ -70,15 +72,20 @@ def read(sources: Sequence[Source], situation: Situation) -> Setup:
         )
         servers += found.servers
         problems += found.problems
+    extensions = Extensions(sources, situation)
+    brought = extensions.read(_entry)
+    # Above the file of defaults, and below all others.
+    servers = sorted((*servers, *brought.servers), key=lambda config: _ORDER.index(config.scope))
+    problems += brought.problems
     whole = _together(used)
     gate = _Gate(whole, used, trusted=trusted)
-    rules, bad = read_policies(list(named(sources, "policy")))
+    rules, bad = read_policies([item for item in named(sources, "policy") if extensions.counts(item)])
     rules += rules_of_settings(whole, used[0][0].file if used else "settings.json")
     mode = path(whole, "general", "defaultApprovalMode")
     settings: dict[str, Any] = {"trusted": trusted}
     if mode is not None and isinstance(mode.value, str):
         settings["mode"] = _MODES.get(mode.value, mode.value)
-    standing = stand(servers, held=gate.held)
+    standing = stand(servers, held=lambda config: extensions.held(config) or gate.held(config))
     return Setup(HOST, tuple(standing), tuple(rules), (*problems, *bad), settings=settings)
 
 
@@ -142,7 +149,7 @@ def _lowered(node: Node) -> set[str]:
 # Entries -------------------------------------------------------------------------------------------------
 
 
-def _entry(given: Given, *, trusted: bool) -> ServerConfig:
+def _entry(given: Given, *, trusted: bool = False) -> ServerConfig:
     node = given.node
     old = fields.maybe(node, "httpUrl")
     kind = fields.choice(node, "type", among=_TYPES)

@@ -18,6 +18,7 @@ Unset: TypeAlias = Literal["stop", "empty"]
 _NAME: Final = r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
 _BRACED: Final = r"\$\{" + _NAME + r"(?::-(?P<default>[^}]*))?\}"
 _DOLLAR: Final = re.compile(_BRACED + r"|\$(?P<bare>[A-Za-z_][A-Za-z0-9_]*)")
+_EXTENSION: Final = re.compile(_DOLLAR.pattern + r"|\$\{(?P<known>/)\}")
 _KNOWN: Final = r"(?P<known>userHome|workspaceFolder|workspaceFolderBasename|pathSeparator|/)"
 _ENV: Final = re.compile(r"\$\{(?:env:" + _NAME + "|" + _KNOWN + r")\}")
 _INPUT: Final = re.compile(r"\$\{(?:env:" + _NAME + r"|(?P<asked>input:[^}]+)|" + _KNOWN + r")\}")
@@ -43,7 +44,7 @@ class Syntax:
 SYNTAXES: Final[Mapping[str, Syntax]] = {
     "claude-code": Syntax(re.compile(_BRACED), covered=CREDENTIALS),
     "codex": Syntax(),
-    "gemini-cli": Syntax(_DOLLAR, tables="empty"),
+    "gemini-cli": Syntax(_EXTENSION, tables="empty"),
     "cursor": Syntax(_ENV),
     "vscode": Syntax(_INPUT),
     # The `.mcp.json` at a workspace's root, which is another program's form.

@@ -51,12 +51,30 @@ def read_servers(text: str, file: str, *, brought: Brought | None = None) -> Ser
     except JsonError as exc:
         return ServerFile(problems=(fields.unreadable(exc, file),))
     try:
-        table = servers_of(root)
+        table = _plugins_table(root) if brought is not None and brought.plugin else servers_of(root)
     except Bad as bad:
         return ServerFile(problems=(fields.problem(bad, file),))
     read = read_table(table, file, brought=brought or Brought())
     twice = fields.twice(root, file, names=("mcpServers",))
     return ServerFile(read.servers, (*twice, *read.problems))
+
+
+def read_manifest(text: str, file: str, *, brought: Brought) -> ServerFile:
+    """The servers that stand in a plugin's `plugin.json` itself, where it names no files for them."""
+    try:
+        table = fields.need(parse(text)).members.get("mcpServers")
+    except JsonError as exc:
+        return ServerFile(problems=(fields.unreadable(exc, file),))
+    except Bad as bad:
+        return ServerFile(problems=(fields.problem(bad, file),))
+    if table is None or not isinstance(table.value, dict):
+        return ServerFile()
+    return read_table(table, file, brought=brought)
+
+
+def _plugins_table(root: Node) -> Node:
+    """The entries of a plugin's `.mcp.json`, which may stand there bare. Raises Bad."""
+    return servers_of(root) if "mcpServers" in root.members else fields.need(root)
 
 
 def servers_of(root: Node) -> Node:

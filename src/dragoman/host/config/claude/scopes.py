@@ -12,7 +12,14 @@ from typing import Final
 
 from dragoman.host.config import fields
 from dragoman.host.config.claude.approval import Approvals
-from dragoman.host.config.claude.entries import HOST, Brought, read_servers, read_table, servers_of
+from dragoman.host.config.claude.entries import (
+    HOST,
+    Brought,
+    read_manifest,
+    read_servers,
+    read_table,
+    servers_of,
+)
 from dragoman.host.config.claude.policy import Entry, Key, Lists, entries, keys, literal, refusal, unfit
 from dragoman.host.config.claude.settings import Settings, read_settings
 from dragoman.host.config.fields import Bad
@@ -53,8 +60,8 @@ def read(sources: Sequence[Source], situation: Situation) -> Setup:
     """What the files come to.
 
     Kinds of sources: `servers` (`.mcp.json`; scope `cli` for `--mcp-config`, `plugin` with the plugin's name
-    and its CLAUDE_PLUGIN_ROOT), `state` (`~/.claude.json`), `settings` (scopes managed, cli, local, project,
-    user) and `exclusive` (`managed-mcp.json`).
+    and its CLAUDE_PLUGIN_ROOT), `manifest` (a plugin's `plugin.json`), `state` (`~/.claude.json`), `settings`
+    (scopes managed, cli, local, project, user) and `exclusive` (`managed-mcp.json`).
     """
     files = _read_files(sources, situation)
     rules = tuple(rule for item in files.settings for rule in item.rules)
@@ -88,6 +95,10 @@ def _read_files(sources: Sequence[Source], situation: Situation) -> _Files:
         problems += read.problems
     for source in (*named(sources, "servers"), *named(sources, _EXCLUSIVE)):
         read = read_servers(source.text, source.file, brought=_brought(source, situation))
+        servers += read.servers
+        problems += read.problems
+    for source in named(sources, "manifest"):
+        read = read_manifest(source.text, source.file, brought=_brought(source, situation))
         servers += read.servers
         problems += read.problems
     given, unfitting = _given(settings)
