@@ -46,6 +46,23 @@ def test_names_are_the_same_in_any_order(host, pairs, random):
     assert {name.model: (name.server, name.tool) for name in HostNames(host, pairs)} == before
 
 
+@pytest.mark.parametrize("host", DIALECTS)
+@given(PAIRS, PAIRS, PAIRS)
+def test_a_name_that_was_given_out_means_the_same_tool_for_ever(host, first, then, last):
+    seen = {}
+    names = None
+    for pairs in (first, then, last):
+        names = HostNames(host, pairs, keep=names)
+        assert len(names) + len(names.left_out) == len(pairs)
+        for name in names:
+            pair = (name.server, name.tool)
+            assert seen.setdefault(name.model, pair) == pair
+            assert names.find(name.model) == name
+            assert len(name.model) <= LIMITS[host]
+    again = HostNames(host, first, keep=names)
+    assert {name.model: (name.server, name.tool) for name in again}.items() <= seen.items()
+
+
 @given(PAIRS)
 def test_codex_gives_a_model_letters_digits_and_underscores(pairs):
     for name in HostNames("codex", pairs):

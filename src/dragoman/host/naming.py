@@ -46,14 +46,23 @@ class HostNames:
     """The names of a host's tools. The same set of tools gives the same names in any order.
 
     `left_out` has the tools that the host does not show, and why. For VS Code the order of `servers` is
-    that of its prefixes; where it is not given, servers are taken by name.
+    that of its prefixes; where it is not given, servers are taken by name. A tool of `keep`, an earlier
+    table, has the name that it had there, and no other tool ever gets it.
     """
 
     def __init__(
-        self, host: str, tools: Iterable[tuple[str, str]], *, servers: Sequence[str] | None = None
+        self,
+        host: str,
+        tools: Iterable[tuple[str, str]],
+        *,
+        servers: Sequence[str] | None = None,
+        keep: HostNames | None = None,
     ) -> None:
         self.host = host
         self.left_out: dict[tuple[str, str], str] = {}
+        self._names = Names()
+        # What was ever given out.
+        self._given: dict[tuple[str, str], Name] = {}
         convention = CONVENTIONS.get(host)
         pairs = sorted(set(tools))
         if convention is not None and convention.refused is not None:
@@ -63,9 +72,21 @@ class HostNames:
         kept = [pair for pair in pairs if pair not in self.left_out]
         if host == "vscode":
             convention = _vscode(kept, servers)
-        names = Names(kept) if convention is None else _apart(kept, convention)
-        self._by_tool = {(name.server, name.tool): name for name in names}
+        before, names_before = ({}, None) if keep is None else keep.history()
+        if convention is None:
+            self._names = Names(kept, keep=names_before)
+            names: Iterable[Name] = self._names
+        else:
+            taken = frozenset(name.model for name in before.values())
+            fresh = _apart((pair for pair in kept if pair not in before), convention, kept=taken)
+            names = (*before.values(), *fresh)
+        self._given = {(name.server, name.tool): name for name in names}
+        self._by_tool = {pair: self._given[pair] for pair in kept}
         self._by_model = {name.model: name for name in self._by_tool.values()}
+
+    def history(self) -> tuple[dict[tuple[str, str], Name], Names]:
+        """All names that were ever given out, for the next table: those of tools that are gone too."""
+        return self._given, self._names
 
     def find(self, model: str) -> Name | None:
         """The tool that a model means by this name.
@@ -134,15 +155,17 @@ def _prefix(safe: str, number: str) -> str:
 # Telling names apart ---------------------------------------------------------------------------------------
 
 
-def _apart(pairs: Iterable[tuple[str, str]], convention: Convention) -> list[Name]:
+def _apart(pairs: Iterable[tuple[str, str]], convention: Convention, *, kept: frozenset[str]) -> list[Name]:
+    """Names for these tools, none of them one of those that are `kept` for others."""
     groups: dict[str, list[tuple[str, str]]] = {}
     for pair in pairs:
         groups.setdefault(_fitted(pair, convention), []).append(pair)
-    taken = {text for text, group in groups.items() if len(group) == 1}
+    alone = {text for text, group in groups.items() if len(group) == 1 and text not in kept}
+    taken = {*kept, *alone}
     names: list[Name] = []
     for text, group in groups.items():
         for pair in group:
-            model = text if len(group) == 1 else _tailed(pair, convention, taken=taken)
+            model = text if text in alone else _tailed(pair, convention, taken=taken)
             taken.add(model)
             names.append(Name(model, (convention.rule or convention.plain)(*pair), *pair))
     return sorted(names, key=lambda name: (name.server, name.tool))

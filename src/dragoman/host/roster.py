@@ -122,7 +122,7 @@ class Roster:
     def name_all(self) -> None:
         """Give names to all tools that are known now."""
         pairs = [(server, tool) for server, session in self.sessions.items() for tool in session.tools]
-        self.names = HostNames(self.files.host, pairs, servers=list(self.sessions))
+        self.names = HostNames(self.files.host, pairs, servers=list(self.sessions), keep=self.names)
 
     def find(self, model: str) -> tuple[Name, Tool] | None:
         """The tool that a model means, if it is there."""
