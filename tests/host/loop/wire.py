@@ -361,7 +361,7 @@ class OpenAIResponses(Provider):
             "top_p": None,
             "usage": {
                 "input_tokens": 30,
-                "input_tokens_details": {"cached_tokens": 10},
+                "input_tokens_details": {"cached_tokens": 10, "cache_write_tokens": 0},
                 "output_tokens": 7,
                 "output_tokens_details": {"reasoning_tokens": 2},
                 "total_tokens": 37,
