@@ -1,4 +1,4 @@
-"""What is on the wire is what providers publish: our servers' answers, our requests, and their own clients."""
+"""What is on the wire is what providers publish: answers of our servers, our requests, their own clients."""
 
 from __future__ import annotations
 

@@ -402,7 +402,7 @@ class OpenAIResponses(Provider):
             return [
                 {"type": f"{kind}.delta", **at, "delta": told[:4]},
                 {"type": f"{kind}.delta", **at, "delta": told[4:]},
-                {"type": f"{kind}.done", **at, "name": item["name"], "arguments": told},
+                {"type": f"{kind}.done", **at, "arguments": told},
             ]
         return []
 
