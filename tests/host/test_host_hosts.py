@@ -499,6 +499,8 @@ async def on_the_net() -> AsyncIterator[int]:
         ("claude-code", "home/.claude.json", {"type": "http", "url": "http://127.0.0.1:{port}/mcp"}),
         ("claude-code", "home/.claude.json", {"type": "sse", "url": "http://127.0.0.1:{port}/sse"}),
         ("cursor", "home/.cursor/mcp.json", {"url": "http://127.0.0.1:{port}/mcp"}),
+        # Cursor tries HTTP first, and the older transport next.
+        ("cursor", "home/.cursor/mcp.json", {"url": "http://127.0.0.1:{port}/sse"}),
         # Cline takes an address of which nothing is said for one of the older transport.
         ("cline", "home/.cline/mcp.json", {"url": "http://127.0.0.1:{port}/sse"}),
     ],

@@ -27,6 +27,7 @@ from dragoman.transports.http_fault import (
 )
 from dragoman.transports.http_stream import Again, AnswerStream, Other, Pause
 
+_NO_POST: Final = 405
 _OBJECTS: Final = (b"{", b"[", b"\xef\xbb\xbf")
 _PATIENCE: Final = 2.0  # seconds for the body of an error, which some servers never end
 
@@ -46,7 +47,7 @@ class Reading(msgspec.Struct, kw_only=True):
 async def read_answer(reply: Reply, reading: Reading) -> Response:
     """The response to `reading.outgoing`, when it has come.
 
-    A JSON-RPC error in the body counts, whatever the status is.
+    A JSON-RPC error in the body counts, whatever the status is, but for 405 (method not allowed).
 
     Raises:
         HttpError: there is no JSON-RPC answer.
@@ -71,7 +72,8 @@ async def read_answer(reply: Reply, reading: Reading) -> Response:
     plain = kind in ("", JSON)
     limits = reading.limits
     body = await (reply.read(limits.max_bytes) if well and plain else excerpt(reply, limits))
-    if (plain or not well) and body.lstrip().startswith(_OBJECTS):
+    # Whatever the body of a 405 says: this place takes no message, so it cannot have answered one.
+    if (plain or not well) and reply.status != _NO_POST and body.lstrip().startswith(_OBJECTS):
         response = _pick(body, reading, well=well)
         if response is not None:
             return response
