@@ -289,7 +289,7 @@ def _record(told: _Told) -> dict[str, Any]:
 def _paint(told: _Told, brush: Brush) -> None:
     facts, chain = told.facts, told.chain
     title = f"{facts.name.model}: {facts.name.tool!r} of server {facts.name.server!r}, as {told.host} decides"
-    output.line(brush("bold", output.flat(title)))
+    _line(brush, title, style="bold")
     if told.then is not None:
         _field(brush, "then", text=told.then.text, style="")
         for detail in told.then.details:
@@ -305,7 +305,14 @@ def _paint(told: _Told, brush: Brush) -> None:
         _field(brush, "changed", text=text, style="yellow")
     if told.also:
         _field(brush, "also in", text=f"{', '.join(told.also)} (--host)")
-    output.line(brush(_STYLES[chain.verdict], output.flat(f"=> {chain.text}")))
+    _line(brush, f"=> {chain.text}", style=_STYLES[chain.verdict])
+
+
+def _line(brush: Brush, text: str, *, style: str) -> None:
+    plain = output.flat(text)
+    wrap = textwrap.wrap(plain, brush.width - 1, subsequent_indent="   ", break_on_hyphens=False)
+    for line in wrap if brush.terminal else [plain]:
+        output.line(brush(style, line))
 
 
 def _field(brush: Brush, label: str, *, text: str, mark: str = "", style: str = "") -> None:

@@ -194,7 +194,7 @@ With --calls it is an array of calls: {"call": ..., "tool_use": ..., "tools/call
 _QUERY_EXAMPLES: Final = """\
   dragoman trace query trace.jsonl '$[?@.decision.effect == "deny"].block.name'
   dragoman trace query trace.jsonl '$[?@.ms > 1000].call'
-  dragoman trace query trace.jsonl --calls '$[?@.tool_use.server == "orders" && @.result.is_error]'
+  dragoman trace query trace.jsonl --calls '$[?@.tool_use.server == "orders" && @.result.is_error == true]'
 """
 _DIFF: Final = """\
 What differs between two calls: name, server, schema, permission, argument or result, and why a call that

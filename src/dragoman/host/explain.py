@@ -25,6 +25,7 @@ Verdict: TypeAlias = Literal["allow", "ask", "deny", "refused", "unknown"]
 """`refused`: by something before the rules. `unknown`: there is no such tool, or nobody could be asked."""
 
 _SEPARATORS: Final = (":", "/")
+_EFFECTS: Final = {"allow": "allowed", "ask": "asked about", "deny": "denied"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,12 +187,15 @@ def _config(facts: Facts) -> Link:
     details += [
         _other(item) for item in files.setup if item.config.name == config.name and item is not standing
     ]
+    cure = remedy(standing, host=files.host, folder=str(files.machine.folder))
+    if standing.state in ("pending", "untrusted") and not files.trusted:
+        cure += "; `--trusted` explains the call as in a folder that is trusted"
     return Link(
         "config",
         used,
         text,
         tuple(details),
-        remedy(standing, host=files.host, folder=str(files.machine.folder)),
+        cure,
         (config.origin, *by),
     )
 
@@ -253,12 +257,11 @@ def _lock(facts: Facts) -> Link:
 
 def _permission(facts: Facts) -> Link:
     decision = facts.decision
-    words = {"allow": "allowed", "ask": "asked about", "deny": "denied"}
     rules = [decision.rule] if decision.rule is not None else []
     return Link(
         "permission",
         decision.effect != "deny",
-        f"{words[decision.effect]}: {decision.why}",
+        f"{_EFFECTS[decision.effect]}: {decision.why}",
         tuple(_about(facts)),
         _change(facts),
         tuple(rule.origin for rule in (*rules, *decision.lost)),
@@ -279,10 +282,8 @@ def _about(facts: Facts) -> Iterator[str]:
         yield "decided without the tool's own hints, as its definition is not there"
     for situation, other in facts.others.items():
         if other.effect != decision.effect:
-            yield f"{situation}: {_EFFECTS[other.effect]}, by {_by(other)}"
-
-
-_EFFECTS: Final = {"allow": "allowed", "ask": "asked about", "deny": "denied"}
+            by = "" if other.rule == decision.rule else f", by {_by(other)}"
+            yield f"{situation}: {_EFFECTS[other.effect]}{by}"
 
 
 def _by(decision: Decision) -> str:

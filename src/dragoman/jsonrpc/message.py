@@ -115,6 +115,7 @@ def _envelope(method: str, shape: type[msgspec.Struct]) -> type[msgspec.Struct]:
         gc=False,
     )
 
+
 _BOM: Final = b"\xef\xbb\xbf"
 _BRACKET: Final = ord("[")
 _BRACES: Final = b"{["

@@ -106,12 +106,14 @@ def _same(one: Any, other: Any) -> bool:
 def locate(skill: Skill, path: str) -> SkillResource | str:
     """The file that a skill means by `path`, relative to its folder, or by a URI (Relative References).
 
-    As its entry has it; only its URI, where the entry names no files.
+    As its entry has it; only its URI, where the entry names no files. A `#place` in the file is passed over.
 
     Raises:
         ValueError: there is no such file of the skill.
     """
     root = root_of(skill.uri)
+    if isinstance(skill.resources, str):
+        path = path.partition("#")[0]
     uri = path if _ABSOLUTE.match(path) else f"{root}/{_within(path)}"
     if isinstance(skill.resources, str):
         if not uri.startswith(f"{root}/") or not {".", ".."}.isdisjoint(uri.split("/")):
@@ -120,6 +122,9 @@ def locate(skill: Skill, path: str) -> SkillResource | str:
     for file in skill.resources:
         if file.uri == uri or unquote(file.uri) == unquote(uri):
             return file
+    file, mark, _ = path.rpartition("#")
+    if mark:
+        return locate(skill, file)
     raise ValueError(f"{path!r} is none of the files that the entry of {skill.uri} names")
 
 

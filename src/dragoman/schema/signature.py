@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
-from types import GenericAlias
+from types import FunctionType, GenericAlias
 from typing import Any, Final
 
 import msgspec
@@ -76,6 +76,18 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """More than the typed decode, for signatures that ask for more."""
     validator: Validator
     """Of `input_schema`, compiled when it is first used."""
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the function takes the fields of `typed`, all of them and by position, and nothing else."""
+        function = self.function
+        if not isinstance(function, FunctionType) or hasattr(function, "__wrapped__"):
+            return False
+        if self.read is not None or self.context is not None or self.injected:
+            return False
+        code = function.__code__
+        named = code.co_varnames[: code.co_argcount]
+        return not code.co_kwonlyargcount and named == tuple(argument.name for argument in self.arguments)
 
     @property
     def output_schema(self) -> dict[str, Any] | None:

@@ -22,7 +22,7 @@ from dragoman.schema.signature import Signature, reflect
 from dragoman.schema.validate import Validator
 from dragoman.server.asking import Suspend
 from dragoman.server.context import Context
-from dragoman.server.function import Function, Invoke, invoker, raised, refusal, tell
+from dragoman.server.function import Begin, Function, Invoke, beginner, invoker, raised, refusal, tell
 from dragoman.server.injection import find_injection
 from dragoman.server.results import MEDIA, Results
 
@@ -82,6 +82,7 @@ class Tool(msgspec.Struct, eq=False):
     tags: frozenset[str] = frozenset()
     needs: Needs | None = None  # what is supplied to the function beside its arguments
     task: TaskChoice | Callable[[Call], TaskChoice | Awaitable[TaskChoice]] = False
+    begin: Begin | None = None  # decode and invoke at once, for functions that need nothing more
 
     @property
     def name(self) -> str:
@@ -94,27 +95,27 @@ class Tool(msgspec.Struct, eq=False):
         Raises:
             Refusal: the tool, or something it used, refused the request itself.
         """
-        # What is called often and is no method is fetched first: Python finds it faster that way.
-        decode, invoke = self.decode, self.invoke
-        raw = call.params.arguments
+        begin = self.begin  # what is called and is no method is fetched first: Python finds it faster
         try:
-            arguments = decode(b"{}" if raw is UNSET else raw)
-        except ArgumentError as exc:
-            return self.refused(exc)
-        if self.signature.context is not None:
-            arguments[self.signature.context] = Context(call)
-        try:
-            work = (
-                invoke(arguments)
-                if self.needs is None
-                else self.needs.around(call, arguments, invoke=invoke)
-            )
+            try:
+                work = self._begun(call) if begin is None else begin(call.params.arguments)
+            except ArgumentError as exc:
+                return self.refused(exc)
             value = await (work if self.timeout is None else self._within(work, self.timeout))
             return self.results.of(value)
         except (Refusal, Suspend, GeneratorExit):  # the last is how a coroutine is thrown away
             raise
         except BaseException as exc:  # noqa: BLE001  # whatever a tool raises is its answer, sys.exit() included
             return self._raised(exc)
+
+    def _begun(self, call: Call) -> Awaitable[Any]:
+        raw = call.params.arguments
+        arguments = self.decode(b"{}" if raw is UNSET else raw)
+        if self.signature.context is not None:
+            arguments[self.signature.context] = Context(call)
+        if self.needs is None:
+            return self.invoke(arguments)
+        return self.needs.around(call, arguments, invoke=self.invoke)
 
     def refused(self, exc: ArgumentError) -> CallToolResult:
         """The answer to arguments that do not fit. Raises Refusal where that is a protocol error."""
@@ -206,6 +207,7 @@ def build(function: Function, options: ToolOptions, *, protocol_errors: bool = F
         tags=frozenset(options.get("tags", ())),
         needs=None if injection is None else injection.needs(signature),
         task=_task(options.get("task", False)),
+        begin=None if "input_schema" in options else beginner(signature),
     )
 
 

@@ -215,9 +215,7 @@ class ServerConnection:
         id_ = request.id
         try:
             link, kernel = self.link, self._kernel
-            call = admit(
-                request, link, channel=channel, principal=link.principal, extra=kernel.extra_methods
-            )
+            call = admit(request, link, channel=channel, principal=link.principal, extra=kernel.extra_methods)
             answer = encode_result(id_, await kernel.handle(call))
         except Refusal as exc:
             answer = refusal(id_, exc)

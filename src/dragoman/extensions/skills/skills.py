@@ -148,8 +148,8 @@ class _Answers:
             if among(child, visible):
                 children.add(_Child(shelf.entry(child)))
         page = children.page(None if params.cursor is UNSET else params.cursor)
-        # Hints for caches are no part of this result.
-        return replace(page, ttl_ms=UNSET, cache_scope=UNSET)
+        # What is there now: nothing to be kept.
+        return replace(page, ttl_ms=0, cache_scope="private")
 
     def _no_directory(self, uri: str, visible: tuple[str, ...] | None) -> str:
         for file in self._shelf.shown.files.values():

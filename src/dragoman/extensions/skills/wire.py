@@ -15,7 +15,8 @@ from dragoman.revisions.base import Method, table
 METHODS: Final = table(
     Method("skills/list", PaginatedParams, cacheable=True, everywhere=True),
     Method("skills/get", GetSkillParams, cacheable=True, everywhere=True),
-    Method("resources/directory/read", ReadDirectoryParams, everywhere=True),
+    # Its result has no hints for caches by the text of the extension, but there are clients that insist.
+    Method("resources/directory/read", ReadDirectoryParams, cacheable=True, everywhere=True),
 )
 
 

@@ -173,12 +173,6 @@ MESSAGES: Final = Messages()
 # Tools ------------------------------------------------------------------------------------------------------
 
 
-def definitions(tools: Iterable[Shown]) -> tuple[list[Block], list[LeftOut]]:
-    """Definitions for a request, in the order given, and the tools for which there can be none."""
-    found = MESSAGES.definitions(tools)
-    return found.blocks, found.left_out
-
-
 def _refused(schema: Mapping[str, Any]) -> str | None:
     for name in properties(schema):
         if PROPERTY.fullmatch(name) is None:

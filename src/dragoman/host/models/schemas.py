@@ -163,9 +163,7 @@ def flat(schema: Mapping[str, Any]) -> tuple[Schema, str, list[Lost]]:
         if not isinstance(branches, list):
             continue
         parts = [_target(part, schema) for part in tables(cast("list[object]", branches))]
-        lent = properties(found)
-        for part in parts:
-            lent |= {name: value for name, value in properties(part).items() if name not in lent}
+        lent = _lent(found, parts, combinator=combinator)
         if lent:
             found["properties"] = lent
         needed = [required(part) for part in parts]
@@ -178,6 +176,24 @@ def flat(schema: Mapping[str, Any]) -> tuple[Schema, str, list[Lost]]:
             how = "Exactly one" if combinator == "oneOf" else "At least one"
             notes.append(f"{how} of these sets of arguments is required: {ways}.")
     return found, "\n".join(notes), lost
+
+
+def _lent(own: Mapping[str, Any], parts: list[Mapping[str, Any]], *, combinator: str) -> dict[str, Any]:
+    """The properties of a schema with those of its parts. What two parts say of one is kept as a union."""
+    lent: dict[str, list[Any]] = {}
+    for part in parts:
+        for name, schema in properties(part).items():
+            known = lent.setdefault(name, [])
+            if schema not in known:
+                known.append(schema)
+    out = properties(own)
+    for name, known in lent.items():
+        if combinator == "allOf":
+            known = [*([out[name]] if name in out and out[name] not in known else []), *known]
+        elif name in out:
+            continue  # it holds for every alternative, whatever that adds
+        out[name] = known[0] if len(known) == 1 else {combinator.replace("oneOf", "anyOf"): known}
+    return out
 
 
 def _target(part: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -228,7 +228,12 @@ def _reason(facts: _Facts) -> str:
     outcome = facts.call.outcome
     decision = facts.use.get("decision")
     if outcome == "denied" and is_object(decision):
-        return _short(f"{decision.get('why')}")
+        rule = decision.get("rule")
+        if decision.get("answer") is False:
+            return "a person said no"
+        return _short(
+            f"{decision.get('why')}" if rule is None else f"of the rule {rule} ({decision.get('origin')})"
+        )
     if outcome == "schema":
         return _short("; ".join(_faults(facts.use)) or facts.text)
     if outcome in ("lock", "refused", "error"):

@@ -26,6 +26,7 @@ class Follower:
         self._wait = wait
         self._on_fault = on_fault
         self._file: BinaryIO | None = None
+        self._before: set[Path] = set()
         self._rest = b""
         self._too_long = False
 
@@ -36,6 +37,7 @@ class Follower:
             LocalError: the file cannot be read.
         """
         try:
+            self._before = {file for file in files(self._path) if file.exists()}
             if self._path.exists():
                 self._file = self._open(self._path)
                 self._to_end(self._file)
@@ -86,9 +88,10 @@ class Follower:
     def _moved(self) -> bool:
         """Whether there is another file to go on with: the next one, or this one begun anew."""
         if self._file is None:
-            if not self._path.exists():
+            new = [file for file in files(self._path) if file not in self._before and file.exists()]
+            if not new:
                 return False
-            self._file = self._open(self._path)
+            self._file = self._open(new[0])
             return True
         mine = os.fstat(self._file.fileno())
         if mine.st_size < self._file.tell():

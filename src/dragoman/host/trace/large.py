@@ -14,13 +14,13 @@ from typing import Any, Final
 import msgspec
 
 from dragoman.errors import UsageError
+from dragoman.host.trace.redaction import OWN
 from dragoman.schema.shapes import is_array, is_object
+
+_IDS: Final = ("type", "id", "name", "tool_use_id")
 
 SHOWN: Final = 256
 """Characters of a long value that stay in the line."""
-
-# Members that a line is known by, and whose size is ours.
-_OWN: Final = frozenset({"kind", "call", "at", "ms", "turn", "definition"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,17 +75,51 @@ def shorten(members: dict[str, Any], large: Large) -> bytes:
     if len(body) <= min(large.limits.value, large.limits.line):
         return body
     table: dict[str, Any] = {
-        name: value if name in _OWN else _texts(value, large, at=(name,)) for name, value in members.items()
+        name: value if name in OWN else _texts(value, large, at=(name,)) for name, value in members.items()
     }
     body = encode(_with(table, large))
-    # Many small values: whole members go, the largest first.
-    for name in sorted(table.keys() - _OWN, key=lambda name: len(encode(table[name])), reverse=True):
+    # Many small values: whole objects and arrays go, the largest first, and what is around them last.
+    for at in _holders(table):
         if len(body) <= large.limits.line:
             break
-        large.places = [place for place in large.places if place["at"][0] != name]
-        table[name] = large.take(encode(members[name]), at=(name,), form="json")
+        _take(table, members, large=large, at=at)
         body = encode(_with(table, large))
     return body
+
+
+def _holders(table: dict[str, Any]) -> list[tuple[str, ...]]:
+    """The places of what may be taken out as a whole: members of members, then members."""
+    outer = [
+        (name,) for name, value in table.items() if name not in OWN and (is_object(value) or is_array(value))
+    ]
+    inner = [
+        (name, member)
+        for (name,) in outer
+        if is_object(table[name])
+        for member, value in table[name].items()
+        if is_object(value) or is_array(value)
+    ]
+    length: dict[tuple[str, ...], int] = {at: len(encode(_at(table, at))) for at in (*outer, *inner)}
+    by_length = sorted(length, key=length.__getitem__, reverse=True)
+    return sorted(by_length, key=len, reverse=True)
+
+
+def _at(table: Any, at: tuple[str, ...]) -> Any:
+    for name in at:
+        table = table[name]
+    return table
+
+
+def _take(table: dict[str, Any], members: dict[str, Any], *, large: Large, at: tuple[str, ...]) -> None:
+    """Take out the value at a place, as it was before anything was taken out of it."""
+    large.places = [place for place in large.places if place["at"][: len(at)] != list(at)]
+    value = _at(members, at)
+    shown: Any = large.take(encode(value), at=at, form="json")
+    if len(at) == 1 and is_object(value):
+        # By these a line is found.
+        short = {name: value.get(name) for name in _IDS if isinstance(value.get(name), str)}
+        shown = {**{name: text for name, text in short.items() if len(str(text)) <= SHOWN}, "…": shown}
+    _at(table, at[:-1])[at[-1]] = shown
 
 
 def _with(table: dict[str, Any], large: Large) -> dict[str, Any]:

@@ -70,7 +70,6 @@ class Facts(msgspec.Struct):
     by: str | None = None
     is_error: bool = False
     decision: Decided | None = None
-    faults: list[Any] = []
     block: Block | None = None
 
 

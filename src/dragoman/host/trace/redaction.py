@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import Any, Final, TypeAlias, cast
 
 from dragoman.errors import UsageError
@@ -20,6 +21,9 @@ Redact: TypeAlias = Callable[[str, Any], Any]
 HIDDEN: Final = "[redacted]"
 Forms: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
 
+OWN: Final = frozenset({"kind", "call", "at", "ms", "turn", "definition"})
+"""Members that a line is known by: they are made here, and kept as they are."""
+
 DEEP: Final = "[nested too deeply to be kept]"
 
 _SECRET: Final = re.compile(
@@ -28,6 +32,7 @@ _SECRET: Final = re.compile(
 )
 # Members of the protocol that only sound like it.
 _OPEN: Final = frozenset({"progressToken"})
+_SHORT: Final = 1024  # characters
 _DEEPEST: Final = 100
 _RECALLED: Final = 8  # characters from which on a secret is looked for elsewhere too
 _REMEMBERED: Final = 256  # secrets at most: each is looked for in every text
@@ -56,6 +61,7 @@ def redact(name: str, value: Any) -> Any:
     return HIDDEN if _is_secret(name) and not isinstance(value, bool | None) else value
 
 
+@lru_cache(maxsize=1024)
 def _is_secret(name: str) -> bool:
     return name not in _OPEN and (_SECRET.search(name) is not None or plain(name) in NAMES)
 
@@ -112,6 +118,9 @@ class Redaction:
             (re.compile(rf"(?im)^[ \t]*{re.escape(name)}[ \t]*:[ \t]*(?P<secret>\S.*)$"), (name.lower(),))
             for name in named
         ]
+        marks = sorted({mark for _, several in self._forms for mark in several})
+        # One look at a short text, which most are; at a long one, a look for each mark is faster.
+        self._marked = re.compile("|".join(map(re.escape, marks)), re.IGNORECASE)
         self._values = {value: None for value in values if value}
         self._seen: dict[str, None] = {}  # in the order in which they were found
 
@@ -121,7 +130,7 @@ class Redaction:
         for wanted in self._queries:
             for place in wanted.places(kept):
                 self._hide(kept, place)
-        return {name: self._clean(value) for name, value in kept.items()}
+        return {name: value if name in OWN else self._clean(value) for name, value in kept.items()}
 
     def _member(self, name: str, value: Any) -> Any:
         if not (_is_secret(name) or (name not in _OPEN and plain(name) in self._names)):
@@ -170,8 +179,11 @@ class Redaction:
         if is_array(value):
             return [self._clean(inner) for inner in value]
         if is_object(value):
-            return {self.text(name): self._clean(inner) for name, inner in value.items()}
+            return {self._key(name): self._clean(inner) for name, inner in value.items()}
         return value
+
+    def _key(self, name: str) -> str:
+        return name if len(name) < _RECALLED else self.text(name)
 
     def text(self, text: str) -> str:
         """A text with its secrets replaced."""
@@ -179,6 +191,8 @@ class Redaction:
             for value in known:
                 if value in text:
                     text = text.replace(value, HIDDEN)
+        if len(text) < _SHORT and self._marked.search(text) is None:
+            return text
         low = text.lower()
         for pattern, marks in self._forms:
             if any(mark in low for mark in marks):
