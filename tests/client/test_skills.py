@@ -389,5 +389,8 @@ def test_a_path_is_resolved_against_the_folder_of_the_skill() -> None:
     for path in ("references/my style.md", "references/my%20style.md", "./references//my style.md"):
         assert locate(skill, path) == skill.resources[1]
     assert locate(skill, "nested/SKILL.md") == skill.resources[2]
+    assert locate(skill, "nested/SKILL.md#how") == skill.resources[2]
+    with pytest.raises(ValueError, match="none of the files"):
+        locate(skill, "nested/#SKILL.md")
     dynamic = Skill(uri=MANIFEST, frontmatter=FRONTMATTER, resources="dynamic")
-    assert locate(dynamic, "references/my style.md") == f"{ROOT}/references/my%20style.md"
+    assert locate(dynamic, "references/my style.md#how") == f"{ROOT}/references/my%20style.md"

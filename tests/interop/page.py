@@ -14,6 +14,9 @@ from tests.interop.roster import (
     REFUSED_ROWS,
     SERVER_ROWS,
     SERVERS,
+    SKILL_CLIENTS,
+    SKILL_SERVERS,
+    SkillRow,
     version,
 )
 from tests.needs import ROOT
@@ -61,6 +64,9 @@ What there was to use, and what of it was used:
 
 These ask the person, the model and for the roots in the middle of a call over either transport, by requests
 of their own or by `input_required`, and get their answers: {asking}.
+
+Skills are listed, loaded and read file by file, over stdio and HTTP, each file held against its entry, from
+these servers: {skilled}. The clients of these do the same with skills of this package's servers: {users}.
 
 {older} can be asked for with `protocol=`. These agree and work: {older_peers}.
 
@@ -130,6 +136,8 @@ def page() -> str:
         used=used(),
         clients=clients,
         asking=asking,
+        skilled=skilled(SKILL_SERVERS),
+        users=skilled(SKILL_CLIENTS),
         older=words(OLDER),
         older_peers=older_peers,
         refused_peers="; ".join(refused),
@@ -166,6 +174,14 @@ def used() -> str:
         "asks",
     ]
     return table(head, rows)
+
+
+def skilled(rows: Iterable[SkillRow]) -> str:
+    """The packages, each with the revisions over which it has skills."""
+    found: dict[str, dict[str, None]] = {}
+    for row in rows:
+        found.setdefault(named(*row.package), {})[row.revision] = None
+    return "; ".join(f"{package} ({words(revisions)})" for package, revisions in found.items())
 
 
 SHOWN = {"stdio": "stdio", "http": "HTTP"}

@@ -482,6 +482,52 @@ CLIENT_ROWS = [
 ]
 
 
+# --- skills -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SkillRow:
+    """A package of others that serves skills or uses them, in one way to speak; with `directories` or not."""
+
+    peer: Literal["fastmcp4", "typescript"]
+    transport: Transport
+    protocol: str
+    revision: str
+    directories: bool = True
+
+    @property
+    def id(self) -> str:
+        return f"{self.peer}-{self.transport}-{self.protocol}"
+
+    @property
+    def package(self) -> tuple[str, str]:
+        """Its name, and the environment that it lives in."""
+        return ("fastmcp", "fastmcp4") if self.peer == "fastmcp4" else ("@modelcontextprotocol/server", "")
+
+    def command(self, *words: str) -> list[str]:
+        if self.peer == "fastmcp4":
+            return [needs.peer_python(self.peer), str(HERE / "peers" / "skills.py"), *words]
+        return [needs.node(), str(HERE / "peers" / "skills.mjs"), str(needs.npm_modules()), *words]
+
+
+SKILL_SERVERS = [
+    SkillRow(peer, transport, protocol, revision, peer == "typescript")
+    for peer, newest in [("fastmcp4", True), ("typescript", False)]
+    for transport in ("stdio", "http")
+    for protocol, revision in [("auto", NEWEST), (HANDSHAKE, HANDSHAKE)]
+    if protocol == "auto" or not newest  # FastMCP has them on the newest revision only
+]
+SKILL_CLIENTS = [
+    SkillRow(peer, transport, protocol, revision, peer == "typescript")
+    for peer, protocol, revision in [
+        ("fastmcp4", "auto", NEWEST),
+        ("typescript", "auto", NEWEST),
+        ("typescript", "legacy", HANDSHAKE),
+    ]
+    for transport in ("stdio", "http")
+]
+
+
 # --- versions ---------------------------------------------------------------------------------------
 
 
