@@ -13,7 +13,7 @@ from dragoman.host.config.record import Scope, Setup, Situation, Source
 from dragoman.host.deferral import always_loaded, defers
 from dragoman.host.dialects import DIALECTS
 from dragoman.host.hooks import hook_matches
-from dragoman.host.models import anthropic
+from dragoman.host.models import MESSAGES
 from dragoman.host.models.base import Shown
 from dragoman.host.naming import connector, name_of, prompt_command, registered
 from dragoman.host.permissions.claude import answered
@@ -325,7 +325,8 @@ def _output(given: Case) -> dict[str, Any]:
 
 def _schema(given: Case) -> dict[str, Any]:
     tool = Tool(name="t", input_schema=table(given.get("inputSchema", given.get("input_schema"))))
-    shown, left = anthropic.definitions([Shown("t", tool)])
+    found = MESSAGES.definitions([Shown("t", tool)])
+    shown, left = found.blocks, found.left_out
     out: dict[str, Any] = {
         "tool": Says("excluded" if left else "kept", "exclu|skip" if left else "kept|flatten")
     }

@@ -25,12 +25,17 @@ from dragoman.model import (
 OBJECT = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
 
 
+def definitions(tools):
+    found = anthropic.MESSAGES.definitions(tools)
+    return found.blocks, found.left_out
+
+
 def shown(schema=OBJECT, name="mcp__s__t", description="Does it."):
     return Shown(name, Tool(name="t", description=description, input_schema=schema))
 
 
 def defined(schema):
-    blocks, left_out = anthropic.definitions([shown(schema)])
+    blocks, left_out = definitions([shown(schema)])
     assert left_out == []
     return blocks[0]
 
@@ -43,7 +48,7 @@ def test_a_tool_is_name_description_and_input_schema():
 
 
 def test_a_tool_without_a_description_has_an_empty_one():
-    blocks, _ = anthropic.definitions([shown(description=UNSET)])
+    blocks, _ = definitions([shown(description=UNSET)])
     assert blocks[0]["description"] == ""
 
 
@@ -59,7 +64,7 @@ def test_a_tool_without_a_description_has_an_empty_one():
     ],
 )
 def test_what_would_fail_the_whole_request_is_left_out_with_the_reason(item, says):
-    blocks, left_out = anthropic.definitions([shown(), item])
+    blocks, left_out = definitions([shown(), item])
     assert [block["name"] for block in blocks] == ["mcp__s__t"]
     assert says in left_out[0].why
 
@@ -199,3 +204,147 @@ def test_embedded_text_and_pdf_are_documents():
 
 def test_blank_text_is_passed_over():
     assert content(TextContent(text=" \n"), TextContent(text="x")) == [{"type": "text", "text": "x"}]
+
+
+# --- deferred tools and the order of blocks -------------------------------------------------------------
+
+DEFERRED = Shown("mcp__s__later", Tool(name="later", input_schema=OBJECT), deferred=True)
+SEARCH = {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}
+
+
+def test_deferred_tools_come_with_the_tool_that_searches():
+    blocks, _ = definitions([shown(), DEFERRED])
+    assert [block.get("defer_loading") for block in blocks] == [None, True, None]
+    assert blocks[-1] == SEARCH
+
+
+@pytest.mark.parametrize(
+    ("tools", "fault"),
+    [
+        (
+            [{"name": "a", "defer_loading": True, "cache_control": {"type": "ephemeral"}}, SEARCH],
+            "cache_control",
+        ),
+        ([{"name": "a", "defer_loading": True}, {**SEARCH, "defer_loading": True}], "the tool that searches"),
+        ([{"name": "a", "defer_loading": True}], "all have defer_loading"),
+        ([{"name": "a"}, {"name": "a"}], "more than one is called 'a'"),
+        ([{"name": "a", "cache_control": {"type": "ephemeral"}}, SEARCH], None),
+        ([{"name": "a", "defer_loading": True}, SEARCH], None),
+        ([], None),
+    ],
+)
+def test_forms_of_deferred_tools(tools, fault):
+    history = anthropic.MESSAGES.user("Hi.")
+    if fault is None:
+        anthropic.MESSAGES.request(model="m", history=history, more={"tools": tools})
+        return
+    with pytest.raises(UsageError, match=fault):
+        anthropic.MESSAGES.request(model="m", history=history, more={"tools": tools})
+
+
+def test_a_search_of_ones_own_answers_with_references():
+    block = anthropic.references(ToolUse("toolu_1", "tool_search", {}), ["mcp__s__later"])
+    assert block["content"] == [{"type": "tool_reference", "tool_name": "mcp__s__later"}]
+    assert anthropic.references(ToolUse("toolu_1", "tool_search", {}), [])["content"]
+
+
+def use(id_):
+    return {"type": "tool_use", "id": id_, "name": "n", "input": {}}
+
+
+def told(id_):
+    return {"type": "tool_result", "tool_use_id": id_, "content": "x"}
+
+
+TEXT = {"type": "text", "text": "and"}
+
+
+@pytest.mark.parametrize(
+    ("messages", "fault"),
+    [
+        (
+            [("assistant", [use("a")]), ("user", [TEXT, told("a")])],
+            r"messages\[1\].content\[1\]: .* results come first",
+        ),
+        ([("assistant", [use("a")]), ("user", "and"), ("user", [told("a")])], "results come first"),
+        ([("assistant", [use("a"), use("b")]), ("user", [told("a")])], "no tool_result for b"),
+        ([("assistant", [use("a")]), ("user", [told("b"), told("a")])], "a tool_result for b, which"),
+        ([("assistant", [use("a")]), ("user", [told("a"), told("a")])], "more than one tool_result"),
+        ([("assistant", [use("a")]), ("user", "no")], "no tool_result for a"),
+        ([("user", [told("a")])], "a tool_result for a, which"),
+        ([("assistant", [use("a")])], "no tool_result for a of the last one"),
+        ([("assistant", [use("a")]), ("user", [told("a"), TEXT])], None),
+        ([("assistant", [use("a"), use("b")]), ("user", [told("b")]), ("user", [told("a"), TEXT])], None),
+        ([("user", "hi"), ("assistant", [{**use("s"), "type": "server_tool_use"}])], None),
+    ],
+)
+def test_the_order_of_results(messages, fault):
+    history = [{"role": role, "content": content} for role, content in messages]
+    if fault is None:
+        anthropic.MESSAGES.request(model="m", history=history)
+        return
+    with pytest.raises(UsageError, match=fault):
+        anthropic.MESSAGES.request(model="m", history=history)
+
+
+# --- answers --------------------------------------------------------------------------------------------
+
+
+def test_the_history_gets_thoughts_and_searches_back_as_they_came():
+    content = [
+        {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"},
+        {"type": "server_tool_use", "id": "srvtoolu_1", "name": "tool_search_tool_bm25", "input": {}},
+        {"type": "tool_search_tool_result", "tool_use_id": "srvtoolu_1", "content": {"x": 1}},
+        {"type": "text", "text": ""},
+        use("toolu_1"),
+    ]
+    (item,) = anthropic.MESSAGES.said({"content": content})
+    assert item["content"] == [*content[:3], content[4]]  # empty text is what the API does not take back
+    assert [call.id for call in anthropic.MESSAGES.uses({"content": content})] == ["toolu_1"]
+    assert anthropic.MESSAGES.said({"content": []}) == []
+
+
+@pytest.mark.parametrize(
+    ("reason", "stop"),
+    [
+        ("end_turn", "end"),
+        ("stop_sequence", "end"),
+        ("tool_use", "tools"),
+        ("max_tokens", "length"),
+        ("model_context_window_exceeded", "length"),
+        ("refusal", "refused"),
+        ("pause_turn", "paused"),
+        ("brand_new", "other"),
+        (None, "other"),
+    ],
+)
+def test_stop_reasons(reason, stop):
+    assert anthropic.MESSAGES.stop({"stop_reason": reason}) == stop
+
+
+def test_why_it_refused_is_its_text():
+    message = {"content": [], "stop_reason": "refusal", "stop_details": {"explanation": "Not this."}}
+    assert anthropic.MESSAGES.text(message) == "Not this."
+
+
+def test_arguments_that_a_stream_did_not_end_are_a_fault_and_no_part_of_the_history():
+    reader = anthropic.MESSAGES.reader()
+    reader.feed({"type": "content_block_start", "index": 0, "content_block": use("toolu_1")})
+    reader.feed(
+        {
+            "type": "content_block_delta",
+            "index": 0,
+            "delta": {"type": "input_json_delta", "partial_json": '{"a": '},
+        }
+    )
+    message = reader.message()
+    (call,) = anthropic.MESSAGES.uses(message)
+    assert (call.arguments, call.raw) == ({}, '{"a": ')
+    assert "no whole JSON" in call.fault
+    assert anthropic.MESSAGES.said(message)[0]["content"] == [use("toolu_1")]
+
+
+def test_the_api_has_to_be_told_a_limit():
+    request = anthropic.MESSAGES.request(model="m", history=anthropic.MESSAGES.user("Hi."))
+    assert request["max_tokens"] == anthropic.LIMIT
+    assert "tools" not in request

@@ -282,6 +282,17 @@ def test_alternatives_at_the_root_lend_their_properties_and_are_told():
     assert [(item.path, item.keyword) for item in lost] == [("", "oneOf")]
 
 
+def test_what_alternatives_say_of_one_property_is_a_union():
+    kinds = [{"properties": {"kind": {"const": kind}}, "required": ["kind"]} for kind in ("a", "b")]
+    schema = flat({"type": "object", "oneOf": kinds})[0]
+    assert schema["properties"] == {"kind": {"anyOf": [{"const": "a"}, {"const": "b"}]}}
+    assert flat({"type": "object", "allOf": [*kinds[:1], *kinds[:1]]})[0]["properties"] == {
+        "kind": {"const": "a"}
+    }
+    both = flat({"type": "object", "properties": {"kind": {"type": "string"}}, "allOf": kinds[:1]})[0]
+    assert both["properties"] == {"kind": {"allOf": [{"type": "string"}, {"const": "a"}]}}
+
+
 def test_alternatives_at_the_root_may_be_references():
     schema = {
         "type": "object",

@@ -188,11 +188,10 @@ def _lent(own: Mapping[str, Any], parts: list[Mapping[str, Any]], *, combinator:
                 known.append(schema)
     out = properties(own)
     for name, known in lent.items():
-        if combinator == "allOf":
-            known = [*([out[name]] if name in out and out[name] not in known else []), *known]
-        elif name in out:
+        if name in out and combinator != "allOf":
             continue  # it holds for every alternative, whatever that adds
-        out[name] = known[0] if len(known) == 1 else {combinator.replace("oneOf", "anyOf"): known}
+        said = [out[name], *known] if name in out and out[name] not in known else known
+        out[name] = said[0] if len(said) == 1 else {combinator.replace("oneOf", "anyOf"): said}
     return out
 
 
