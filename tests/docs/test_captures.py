@@ -1,4 +1,4 @@
-"""What pages show of a terminal is what stands there: each capture is made again, in a terminal of 80 columns.
+"""What pages show of a terminal is what stands there: each capture is made again, in one of 80 columns.
 
     ```terminal            each `$ command` is run in a terminal of its own; below it is what it prints
     ```terminal status=5   the same, and each command must exit with 5 instead of 0
