@@ -9,10 +9,11 @@ import pytest
 from msgspec import Raw
 
 from dragoman.errors import Refusal
-from dragoman.jsonrpc.message import Request
+from dragoman.jsonrpc.message import Request, decode
 from dragoman.model import CallToolParams, ClientCapabilities, Implementation
 from dragoman.protocol.admission import admit
 from dragoman.protocol.link import Link, Session
+from dragoman.protocol.reading import READING
 from dragoman.revisions import BY_VERSION, LATEST, REVISIONS
 from dragoman.revisions.base import Caller, Revision
 
@@ -200,3 +201,58 @@ def test_params_of_the_wrong_shape_are_named(params: Any, place: str) -> None:
 def test_ids_are_kept_as_they_are() -> None:
     assert let_in("ping", id_="7").id == "7"
     assert let_in("ping", id_=7).id == 7
+
+
+# What is said in the same bytes is read once ------------------------------------------------------
+
+
+def said(name: str, **more: Any) -> dict[str, Any]:
+    return {"_meta": META | {NS + "clientInfo": {"name": name, "version": "1"}} | more}
+
+
+def test_clients_that_take_turns_are_told_apart() -> None:
+    names = ["a", "b", "a", "a", "c", "b"]
+    assert [let_in("tools/list", said(name)).caller.info.name for name in names] == names
+
+
+def test_more_clients_than_are_remembered_are_told_apart() -> None:
+    names = [f"client {number}" for number in range(200)] * 2
+    assert [let_in("tools/list", said(name)).caller.info.name for name in names] == names
+
+
+def test_what_belongs_to_one_request_is_its_own() -> None:
+    for token in (1, 2, 1, "1"):
+        call = let_in("tools/list", said("a", progressToken=token))
+        assert (call.meta.progress_token, type(call.meta.progress_token)) == (token, type(token))
+        assert let_in("tools/list", said("a")).meta.progress_token is msgspec.UNSET
+
+
+def test_a_refused_request_is_refused_again_however_often_it_comes() -> None:
+    wrong = {"_meta": META | {NS + "protocolVersion": "1999-01-01"}}
+    lacking = {"_meta": {NS + "protocolVersion": "2026-07-28"}}
+    for _ in range(3):
+        let_in("tools/list", said("a"))
+        assert refused("tools/list", wrong).code == -32022
+        assert refused("tools/list", lacking).data == {"missing": NS + "clientCapabilities"}
+
+
+def test_a_meta_that_names_no_revision_is_read_by_whoever_is_connected() -> None:
+    plain = {"_meta": {"progressToken": 5}}
+    for version in ("2025-06-18", "2025-11-25"):
+        call = let_in("tools/list", plain, link=session(version))
+        assert (call.revision.version, call.caller.info.name) == (version, "old")
+    assert refused("tools/list", plain).code == -32600
+
+
+def test_params_that_came_with_the_envelope_are_let_in_as_those_that_did_not() -> None:
+    params = {"name": "add", "arguments": {"a": 1}, "_meta": META}
+    frame = msgspec.json.encode({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    plain = let_in("tools/call", params)
+    let_in("tools/call", params)  # the second of its method: from now on it is read with its envelope
+    message = decode(frame, known=READING.envelope)
+    assert isinstance(message, Request)
+    assert isinstance(message.params, CallToolParams)
+    whole = admit(message, Link(), channel=Nowhere())
+    assert whole.params == plain.params
+    assert (whole.id, whole.method, whole.revision) == (plain.id, plain.method, plain.revision)
+    assert whole.caller == plain.caller

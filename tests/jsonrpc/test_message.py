@@ -25,6 +25,7 @@ from dragoman.jsonrpc.message import (
     encode_notification,
     encode_request,
     encode_result,
+    envelopes,
     read_id,
     too_large,
 )
@@ -437,6 +438,23 @@ def test_limits_fail_one_message() -> None:
     assert isinstance(decode(b'{"jsonrpc":"2.0","id":9,"method":"a","params":[]}', limits), Request)
 
 
+@pytest.mark.parametrize("limit", [1, 2, 5, 40, 128])
+@pytest.mark.parametrize(("start", "end"), [(b'{"":', b"}"), (b"[", b"]"), (b'[{"":', b"}]")])
+def test_nesting_is_counted_to_the_level(limit: int, start: bytes, end: bytes) -> None:
+    """As tight as JSON can be written: no bound that is looked at first lets a level too many through."""
+    step = start.count(b"[") + start.count(b"{")
+    limits = Limits(max_depth=limit)
+    for count in range(limit // step + 3):
+        data = b'{"jsonrpc":"2.0","method":"a","params":' + start * count + b"[]" + end * count + b"}"
+        levels = 2 + count * step
+        message = decode(data, limits)
+        if levels <= limit:
+            assert isinstance(message, Notification)
+        else:
+            assert isinstance(message, Invalid)
+            assert message.detail == f"nesting of {levels} levels: expected at most {limit}"
+
+
 @pytest.mark.parametrize("name", ["max_bytes", "max_depth", "max_batch"])
 def test_limit_of_nothing_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match=rf"Limits\.{name}: expected a whole number above 0, received 0"):
@@ -462,6 +480,98 @@ def test_a_message_too_large_saves_the_id(head: bytes, id_: object, of_response:
     invalid = too_large(1000, 10, head=head)
     assert (invalid.id, invalid.of_response, invalid.code) == (id_, of_response, -32700)
     assert read_id(head) == id_
+
+
+# With the shapes of params ----------------------------------------------------------------------
+
+
+class Move(msgspec.Struct):
+    x: int
+    label: str = ""
+    more: Raw | msgspec.UnsetType = UNSET
+
+
+class Stop(msgspec.Struct):
+    pass
+
+
+KNOWN = envelopes({"move": Move, "stop": Stop})
+
+FITTING = {
+    "in the usual order": (b'{"jsonrpc":"2.0","id":1,"method":"move","params":{"x":2}}', 1, Move(2)),
+    "with spaces": (b' { "jsonrpc" : "2.0", "id":"a", "method":"stop" , "params" : {} } ', "a", Stop()),
+    "the method last": (b'{"id":1,"params":{"x":2},"jsonrpc":"2.0","method":"move"}', 1, Move(2)),
+    "a large id": (b'{"jsonrpc":"2.0","id":36893488147419103232,"method":"stop","params":{}}', 2**65, Stop()),
+    "unknown members": (
+        b'{"jsonrpc":"2.0","id":1,"meta":{"a":[]},"method":"move","params":{"y":1,"x":2,"label":"\xc3\xa9"}}',
+        1,
+        Move(2, "\u00e9"),
+    ),
+    "twice the same member": (
+        b'{"jsonrpc":"2.0","id":1,"id":2,"method":"move","params":{"x":2},"params":{"x":3,"x":4}}',
+        2,
+        Move(4),
+    ),
+}
+
+UNFITTING = {
+    "another method": b'{"jsonrpc":"2.0","id":1,"method":"other","params":{"x":2}}',
+    "two methods": b'{"jsonrpc":"2.0","id":1,"method":"move","method":"stop","params":{"x":2}}',
+    "two methods reversed": b'{"jsonrpc":"2.0","id":1,"method":"stop","method":"move","params":{"x":2}}',
+    "no params": b'{"jsonrpc":"2.0","id":1,"method":"stop"}',
+    "params in an array": b'{"jsonrpc":"2.0","id":1,"method":"move","params":[2]}',
+    "params of another shape": b'{"jsonrpc":"2.0","id":1,"method":"move","params":{"x":"2"}}',
+    "params that are null": b'{"jsonrpc":"2.0","id":1,"method":"move","params":null}',
+    "a fractional id": b'{"jsonrpc":"2.0","id":1.0,"method":"move","params":{"x":2}}',
+    "an id of null": b'{"jsonrpc":"2.0","id":null,"method":"move","params":{"x":2}}',
+    "a notification": b'{"jsonrpc":"2.0","method":"move","params":{"x":2}}',
+    "a response": b'{"jsonrpc":"2.0","id":1,"result":{}}',
+    "a request and a response": b'{"jsonrpc":"2.0","id":1,"method":"move","params":{"x":2},"result":""}',
+    "a request and an error": b'{"jsonrpc":"2.0","id":1,"method":"move","params":{"x":2},"error":null}',
+    "a batch": b'[{"jsonrpc":"2.0","id":1,"method":"move","params":{"x":2}}]',
+    "a byte order mark and no request": b"\xef\xbb\xbf5",
+    "nesting": b'{"jsonrpc":"2.0","id":1,"method":"move","params":{"x":2,"more":'
+    + b"[" * 128
+    + b"]" * 128
+    + b"}}",
+    "nesting elsewhere": b'{"jsonrpc":"2.0","id":1,"m":'
+    + b"[" * 128
+    + b"]" * 128
+    + b',"method":"stop","params":{}}',
+}
+
+
+@pytest.mark.parametrize(("data", "id_", "params"), FITTING.values(), ids=FITTING.keys())
+def test_params_of_a_known_shape_come_with_the_envelope(data: bytes, id_: object, params: object) -> None:
+    message = decode(data, known=KNOWN)
+    assert isinstance(message, Request)
+    assert (message.id, message.params) == (id_, params)
+    plain = decode(data)
+    assert isinstance(plain, Request)
+    assert (plain.method, plain.id) == (message.method, message.id)
+    assert msgspec.json.decode(plain.params, type=type(params)) == params
+
+
+@pytest.mark.parametrize("data", UNFITTING.values(), ids=UNFITTING.keys())
+def test_what_does_not_fit_a_shape_is_read_as_if_there_were_none(data: bytes) -> None:
+    assert decode(data, known=KNOWN) == decode(data)
+
+
+@pytest.mark.parametrize("data", [case[0] for case in (*MALFORMED.values(), *BROKEN_RESPONSES.values())])
+def test_what_is_no_message_is_none_with_shapes_either(data: bytes) -> None:
+    assert decode(data, known=KNOWN) == decode(data)
+
+
+@given(st.sampled_from([data for data, *_ in FITTING.values()]), st.integers(0, 120), st.binary(max_size=3))
+def test_shapes_change_nothing_but_the_form_of_params(data: bytes, at: int, wrong: bytes) -> None:
+    data = data[:at] + wrong + data[at + len(wrong) :]
+    plain, shaped = decode(data), decode(data, known=KNOWN)
+    if isinstance(shaped, Request) and isinstance(shaped.params, (Move, Stop)):
+        assert isinstance(plain, Request)
+        assert (plain.method, plain.id) == (shaped.method, shaped.id)
+        assert msgspec.json.decode(plain.params, type=type(shaped.params)) == shaped.params
+    else:
+        assert plain == shaped
 
 
 # Encoding ---------------------------------------------------------------------------------------

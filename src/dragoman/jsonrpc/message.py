@@ -126,7 +126,7 @@ _LF, _CR = b"\n\r"
 # Decoding: one typed decode for a valid message; a closer look only at what failed -----------------
 
 
-def decode(data: bytes, limits: Limits = DEFAULT, known: Envelopes = decode_envelope) -> Message:
+def decode(data: bytes, limits: Limits = DEFAULT, *, known: Envelopes = decode_envelope) -> Message:
     """Read one frame. Any bytes give a message; what is wrong with them comes back as `Invalid`.
 
     With `known`, from `envelopes`, the params of requests that it knows are read along with them.

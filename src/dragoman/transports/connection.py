@@ -173,7 +173,7 @@ class ServerConnection:
 
     def receive(self, frame: bytes) -> None:
         """Take in one message; a request is begun, everything else is dealt with at once."""
-        message = decode(frame, self._limits, READING.envelope)
+        message = decode(frame, self._limits, known=READING.envelope)
         if type(message) is Request:
             self._start(message)
         else:
