@@ -302,6 +302,35 @@ async def test_changed_files_change_only_the_servers_that_they_change(place):
     assert not any(alive(one) for one in place.starts)
 
 
+async def test_calls_on_their_way_come_to_their_end_at_the_old_server(place):
+    servers(place, service=place.entry)
+    async with place.host("claude-code") as found:
+        call = asyncio.create_task(found.answer(use("slow", seconds=0.5)))
+        await until(lambda: found.sessions["service"].running.busy)
+        servers(place, service={**place.entry, "env": {"NEW": "1"}})
+        done, outcome = await asyncio.gather(found.reload(), call)
+        assert done.restarted == ("service",)
+        assert outcome.result.text == "done"
+        assert not alive(place.starts[0])
+        assert await pid(found) == place.starts[1]
+
+
+async def test_a_tool_whose_server_is_on_its_way_back_is_not_called_unknown(place):
+    servers(place, service=place.entry)
+    async with place.host("claude-code") as found:
+        mute = place.write("mute.py", "import sys; sys.stdin.read()")
+        servers(place, service={**place.entry, "args": [str(mute)]})
+        reload = asyncio.create_task(found.reload())
+        await until(lambda: found.sessions["service"].state != "connected")
+        outcome = await found.answer(use("look"))
+        assert (outcome.by, outcome.name.tool) == ("host", "look")
+        assert outcome.text.startswith("mcp__service__look is not there now: its server is ")
+        assert (await found.answer(use("never"))).text.startswith("Unknown tool")
+        reload.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reload
+
+
 async def test_changed_rules_hold_from_the_next_call_on(place):
     servers(place, service=place.entry)
     async with place.host("claude-code") as found:

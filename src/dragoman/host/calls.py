@@ -74,8 +74,7 @@ class Calls:
         """The facts in their order, to the first that refuses the call, or all of them if `whole`."""
         found = self._roster.find(use.name)
         if found is None:
-            near = tuple(get_close_matches(use.name, self._known(), n=3))
-            return Judged(use=use, by="host", text=self._unknown(use.name), near=near)
+            return self._absent(use)
         name, tool = found
         session = self._roster.sessions[name.server]
         judged = Judged(
@@ -91,6 +90,19 @@ class Calls:
             if judged.by is not None and not whole:
                 break
         return judged
+
+    def _absent(self, use: ToolUse) -> Judged:
+        """What is said of a tool that is not there: maybe it was, and its server is on its way back."""
+        name = self._roster.names.ever(use.name)
+        session = None if name is None else self._roster.sessions.get(name.server)
+        if name is None or session is None or session.state == "connected":
+            near = tuple(get_close_matches(use.name, self._known(), n=3))
+            return Judged(use=use, by="host", text=self._unknown(use.name), near=near)
+        text = f"{use.name} is not there now: its server is {session.state}"
+        standing = self._roster.files.servers.get(name.server)
+        return Judged(
+            use=use, by="host", text=text, name=name, standing=standing, state=session.state, why=session.why
+        )
 
     def _check_schema(self, judged: Judged, name: Name, *, tool: Tool) -> Judged:
         use = judged.use

@@ -99,6 +99,10 @@ class HostNames:
             found = written[0] if len(written) == 1 else None
         return found
 
+    def ever(self, model: str) -> Name | None:
+        """The tool that this name was given to, whether it is there now or not."""
+        return next((name for name in self._given.values() if name.model == model), None)
+
     def of(self, server: str, tool: str) -> Name | None:
         """The name of a tool of a server."""
         return self._by_tool.get((server, tool))

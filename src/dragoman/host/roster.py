@@ -27,6 +27,7 @@ from dragoman.model import Tool
 from dragoman.protocol.naming import Name
 
 _NOWHERE: Final = Origin("")
+_DRAIN: Final = 5.0  # seconds in which calls of a server that is to go may come to their end
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ class Roster:
         self.name_all()
         coming = [self.sessions[name] for name in fresh]
         done = await asyncio.gather(
-            self._connect(coming), *(session.close() for session in gone), return_exceptions=True
+            self._connect(coming), *(session.close(within=_DRAIN) for session in gone), return_exceptions=True
         )
         for fault in done:
             if isinstance(fault, BaseException):

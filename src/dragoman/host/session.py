@@ -5,6 +5,8 @@ What may be called is decided elsewhere; a server that fails here says why and h
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -64,6 +66,9 @@ class Session:
         self._setting = setting
         self._skipped = ""
         self._closed = False
+        self._calls = 0
+        self._free = asyncio.Event()  # no call is on its way
+        self._free.set()
         self._running: Running | None = None
         self._checked: Mapping[str, Tool] = {}  # the tools that the validators are for
         self._validators: dict[str, Validator] = {}
@@ -116,9 +121,15 @@ class Session:
             made = replace(made, tap=self._tap)
         self._running = await setting.supervisor.take(made, self)
 
-    async def close(self) -> None:
-        """End the connection, and the process if there is one that nobody else uses."""
+    async def close(self, *, within: float = 0.0) -> None:
+        """End the connection, and the process if there is one that nobody else uses.
+
+        Calls that are on their way may come to their end `within` so many seconds.
+        """
         self._closed = True
+        if self._calls and within:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._free.wait(), within)
         if self._running is not None:
             await self._setting.supervisor.leave(self._running, self)
 
@@ -151,9 +162,16 @@ class Session:
         """Call a tool; the request is written to `entry` as it is sent. Raises as `Client.call_tool`."""
         if self._running is None:
             raise LocalError(self.why or "it is not connected", server=self.name, stage="call")
-        async with self._running.used() as client:
-            token = entry_of_call.set(entry)
-            try:
-                return await client.call_tool(tool, arguments)
-            finally:
-                entry_of_call.reset(token)
+        self._calls += 1
+        self._free.clear()
+        try:
+            async with self._running.used() as client:
+                token = entry_of_call.set(entry)
+                try:
+                    return await client.call_tool(tool, arguments)
+                finally:
+                    entry_of_call.reset(token)
+        finally:
+            self._calls -= 1
+            if not self._calls:
+                self._free.set()

@@ -114,6 +114,11 @@ class Running:
         client = self.client
         return self.plan.tap is None and client is not None and not client.revision.handshake
 
+    @property
+    def busy(self) -> bool:
+        """Whether a call is on its way."""
+        return self._calls > 0
+
     # Life --------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
