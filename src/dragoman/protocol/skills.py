@@ -122,9 +122,9 @@ def locate(skill: Skill, path: str) -> SkillResource | str:
     for file in skill.resources:
         if file.uri == uri or unquote(file.uri) == unquote(uri):
             return file
-    file, mark, _ = path.rpartition("#")
+    before, mark, _ = path.rpartition("#")
     if mark:
-        return locate(skill, file)
+        return locate(skill, before)
     raise ValueError(f"{path!r} is none of the files that the entry of {skill.uri} names")
 
 
