@@ -43,6 +43,7 @@ OPTIONAL = frozenset(
 LAZY_MODULES = {
     "dragoman": "the lazy root (PEP 562)",
     "dragoman.cli.main": "each command is loaded when it is called",
+    "dragoman.host": "a command that reads files does not wait for clients and models",
     "dragoman.testing": "a test that needs one name does not wait for the others",
     "dragoman.testing.plugin": "every run of pytest loads it, and few tests ask for its fixtures",
 }

@@ -1,44 +1,100 @@
 """A host: the configured servers of a project, for a model, with permissions, evidence and names.
 
-The files that are read and the rules that are matched: docs/hosts.md.
+The files that are read and the rules that are matched: docs/hosts.md. Each name is loaded when it is first
+used: a command that reads files does not wait for clients and models.
 """
 
 from __future__ import annotations
 
-from dragoman.host.config.expand import expand
-from dragoman.host.config.record import (
-    Origin,
-    Problem,
-    Rule,
-    ServerConfig,
-    Setup,
-    Situation,
-    Source,
-    Standing,
-)
-from dragoman.host.dialects import DIALECTS, Dialect
-from dragoman.host.files import HostFiles
-from dragoman.host.host import Host
-from dragoman.host.locations import Machine
-from dragoman.host.loop import Run
-from dragoman.host.models.base import Shown, ToolUse
-from dragoman.host.models.scripted import Says, ScriptedModel
-from dragoman.host.naming import HostNames
-from dragoman.host.options import Answer, Approve, Ask, HostOptions, Lock, Question
-from dragoman.host.outcome import Judged, Outcome
-from dragoman.host.permissions import Call, Decision, decide
-from dragoman.host.provider import Model
-from dragoman.host.provider_fault import ModelError
-from dragoman.host.reading import installed, read_own, read_setup, this_machine
-from dragoman.host.roster import Reloaded
-from dragoman.host.run_events import Event, RunResult
-from dragoman.host.run_options import Limits
-from dragoman.host.run_state import RunState
-from dragoman.host.session import Frame, Session
-from dragoman.host.supervisor import Supervisor
-from dragoman.host.talk import Prices
-from dragoman.host.trace import Trace
-from dragoman.protocol.naming import Name, Names
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dragoman.host.config.expand import expand
+    from dragoman.host.config.record import (
+        Origin,
+        Problem,
+        Rule,
+        ServerConfig,
+        Setup,
+        Situation,
+        Source,
+        Standing,
+    )
+    from dragoman.host.dialects import DIALECTS, Dialect
+    from dragoman.host.files import HostFiles
+    from dragoman.host.host import Host
+    from dragoman.host.locations import Machine
+    from dragoman.host.loop import Run
+    from dragoman.host.models.base import Shown, ToolUse
+    from dragoman.host.models.scripted import Says, ScriptedModel
+    from dragoman.host.naming import HostNames
+    from dragoman.host.options import Answer, Approve, Ask, HostOptions, Lock, Question
+    from dragoman.host.outcome import Judged, Outcome
+    from dragoman.host.permissions import Call, Decision, decide
+    from dragoman.host.provider import Model
+    from dragoman.host.provider_fault import ModelError
+    from dragoman.host.reading import installed, read_own, read_setup, this_machine
+    from dragoman.host.roster import Reloaded
+    from dragoman.host.run_events import Event, RunResult
+    from dragoman.host.run_options import Limits
+    from dragoman.host.run_state import RunState
+    from dragoman.host.session import Frame, Session
+    from dragoman.host.supervisor import Supervisor
+    from dragoman.host.talk import Prices
+    from dragoman.host.trace import Trace
+    from dragoman.protocol.naming import Name, Names
+
+_HOMES = {
+    "DIALECTS": ".dialects",
+    "Answer": ".options",
+    "Approve": ".options",
+    "Ask": ".options",
+    "Call": ".permissions",
+    "Decision": ".permissions",
+    "Dialect": ".dialects",
+    "Event": ".run_events",
+    "Frame": ".session",
+    "Host": ".host",
+    "HostFiles": ".files",
+    "HostNames": ".naming",
+    "HostOptions": ".options",
+    "Judged": ".outcome",
+    "Limits": ".run_options",
+    "Lock": ".options",
+    "Machine": ".locations",
+    "Model": ".provider",
+    "ModelError": ".provider_fault",
+    "Name": "dragoman.protocol.naming",
+    "Names": "dragoman.protocol.naming",
+    "Origin": ".config.record",
+    "Outcome": ".outcome",
+    "Prices": ".talk",
+    "Problem": ".config.record",
+    "Question": ".options",
+    "Reloaded": ".roster",
+    "Rule": ".config.record",
+    "Run": ".loop",
+    "RunResult": ".run_events",
+    "RunState": ".run_state",
+    "Says": ".models.scripted",
+    "ScriptedModel": ".models.scripted",
+    "ServerConfig": ".config.record",
+    "Session": ".session",
+    "Setup": ".config.record",
+    "Shown": ".models.base",
+    "Situation": ".config.record",
+    "Source": ".config.record",
+    "Standing": ".config.record",
+    "Supervisor": ".supervisor",
+    "ToolUse": ".models.base",
+    "Trace": ".trace",
+    "decide": ".permissions",
+    "expand": ".config.expand",
+    "installed": ".reading",
+    "read_own": ".reading",
+    "read_setup": ".reading",
+    "this_machine": ".reading",
+}
 
 __all__ = [
     "DIALECTS",
@@ -91,3 +147,15 @@ __all__ = [
     "read_setup",
     "this_machine",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the module that has `name`."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'dragoman.host' has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(home, __name__), name)
+    globals()[name] = value
+    return value
