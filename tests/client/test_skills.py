@@ -229,7 +229,8 @@ async def test_of_a_dynamic_skill_files_are_read_within_its_folder_and_up_to_the
         skill = await client.load_skill(MANIFEST)
         assert (skill.dynamic, skill.files) == (True, [])
         assert (await client.read_skill(skill, "references/STYLE.md")).text == "Be brief.\n"
-        for path in ("../other/SKILL.md", "skill://other/SKILL.md", f"{ROOT}/../other/SKILL.md"):
+        ways_out = (f"{ROOT}/../other/SKILL.md", f"{ROOT}/%2E%2e/other/SKILL.md", "%2e%2e%2fother/SKILL.md")
+        for path in ("../other/SKILL.md", "skill://other/SKILL.md", *ways_out):
             with pytest.raises(SkillFault, match="folder"):
                 await client.read_skill(skill, path)
         with pytest.raises(SkillFault, match="more than 16777216 bytes together"):
@@ -337,6 +338,7 @@ def file(path: str, *, size: int = 0, digest: str = GOOD.digest) -> SkillResourc
         (Skill(uri=MANIFEST, frontmatter=FRONTMATTER, resources=[]), "do not include"),
         (entry(GOOD), "twice"),
         (entry(file("../other/SKILL.md")), "does not lie in its folder"),
+        (entry(file("%2e%2e/other/SKILL.md")), "does not lie in its folder"),
         (entry(SkillResource(uri="https://example.com/a", digest=GOOD.digest, size=0)), "does not lie"),
         (entry(SkillResource(uri=f"{ROOT}s/a", digest=GOOD.digest, size=0)), "does not lie in its folder"),
         (entry(file("a", digest=GOOD.digest.upper())), "lower-case hexadecimal"),
@@ -391,6 +393,7 @@ def test_a_path_is_resolved_against_the_folder_of_the_skill() -> None:
     assert locate(skill, "nested/SKILL.md") == skill.resources[2]
     assert locate(skill, "nested/SKILL.md#how") == skill.resources[2]
     with pytest.raises(ValueError, match="none of the files"):
-        locate(skill, "nested/#SKILL.md")
+        locate(skill, "nested/#SKILL.md" + 10_000 * "#")
     dynamic = Skill(uri=MANIFEST, frontmatter=FRONTMATTER, resources="dynamic")
-    assert locate(dynamic, "references/my style.md#how") == f"{ROOT}/references/my%20style.md"
+    for path in ("references/my style.md#how", "references/my%20style.md"):
+        assert locate(dynamic, path) == f"{ROOT}/references/my%20style.md"

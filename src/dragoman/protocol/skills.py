@@ -48,7 +48,7 @@ def _files_fault(files: list[SkillResource], *, manifest: str) -> str | None:
     inside = f"{root_of(manifest)}/"
     for file in files:
         steps = file.uri.removeprefix(inside).split("/")
-        if not file.uri.startswith(inside) or not {"", ".", ".."}.isdisjoint(steps):
+        if not file.uri.startswith(inside) or "" in steps or not _straight(file.uri):
             return f"{file.uri!r} does not lie in its folder"
         if _DIGEST.fullmatch(file.digest) is None:
             return f"{file.uri}: expected sha256: and 64 lower-case hexadecimal digits, found {file.digest!r}"
@@ -113,22 +113,26 @@ def locate(skill: Skill, path: str) -> SkillResource | str:
     """
     root = root_of(skill.uri)
     if isinstance(skill.resources, str):
-        path = path.partition("#")[0]
-    uri = path if _ABSOLUTE.match(path) else f"{root}/{_within(path)}"
-    if isinstance(skill.resources, str):
-        if not uri.startswith(f"{root}/") or not {".", ".."}.isdisjoint(uri.split("/")):
+        plain = path.partition("#")[0]
+        uri = plain if _ABSOLUTE.match(plain) else f"{root}/{quote(_within(plain), safe=_SAFE)}"
+        if not uri.startswith(f"{root}/") or not _straight(uri):
             raise ValueError(f"{path!r} does not lie in the folder of {skill.uri}")
-        return uri if _ABSOLUTE.match(path) else f"{root}/{quote(_within(path), safe=_SAFE)}"
-    for file in skill.resources:
-        if file.uri == uri or unquote(file.uri) == unquote(uri):
-            return file
-    before, mark, _ = path.rpartition("#")
-    if mark:
-        return locate(skill, before)
+        return uri
+    known = {unquote(file.uri): file for file in skill.resources}
+    for plain in (path, path.partition("#")[0]):  # a file's own name may have a mark in it
+        uri = plain if _ABSOLUTE.match(plain) else f"{root}/{_within(plain)}"
+        found = known.get(unquote(uri))
+        if found is not None:
+            return found
     raise ValueError(f"{path!r} is none of the files that the entry of {skill.uri} names")
 
 
-_SAFE: Final = "/!$&'()*+,;=:@"
+_SAFE: Final = "/!$&'()*+,;=:@%"  # a reference in a text may be encoded already
+
+
+def _straight(uri: str) -> bool:
+    """Whether a URI leads nowhere but down, however its parts are written."""
+    return {".", ".."}.isdisjoint(unquote(uri).split("/"))
 
 
 def _within(path: str) -> str:
