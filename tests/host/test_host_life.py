@@ -315,20 +315,27 @@ async def test_calls_on_their_way_come_to_their_end_at_the_old_server(place):
         assert await pid(found) == place.starts[1]
 
 
-async def test_a_tool_whose_server_is_on_its_way_back_is_not_called_unknown(place):
+async def test_a_call_waits_for_a_server_that_is_started_again(place):
     servers(place, service=place.entry)
     async with place.host("claude-code") as found:
-        mute = place.write("mute.py", "import sys; sys.stdin.read()")
-        servers(place, service={**place.entry, "args": [str(mute)]})
+        servers(place, service={**place.entry, "env": {"NEW": "1"}})
         reload = asyncio.create_task(found.reload())
         await until(lambda: found.sessions["service"].state != "connected")
-        outcome = await found.answer(use("look"))
-        assert (outcome.by, outcome.name.tool) == ("host", "look")
-        assert outcome.text.startswith("mcp__service__look is not there now: its server is ")
+        outcome = await found.answer(use("environment"))
+        assert outcome.result.structured["NEW"] == "1"
         assert (await found.answer(use("never"))).text.startswith("Unknown tool")
-        reload.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await reload
+        await reload
+
+
+async def test_a_tool_whose_server_did_not_come_back_is_not_called_unknown(place):
+    servers(place, service=place.entry)
+    async with place.host("claude-code") as found:
+        servers(place, service={"command": "no-such-program"})
+        await found.reload()
+        facts = found.judged(use("look"))
+        assert (facts.by, facts.name.tool, facts.state) == ("host", "look", "failed")
+        assert facts.text == "mcp__service__look is not there now: its server cannot be reached"
+        assert "no-such-program" in facts.why
 
 
 async def test_changed_rules_hold_from_the_next_call_on(place):

@@ -179,8 +179,8 @@ class Recovery:
         if self.generation != course.generation:
             return  # somebody else's request came upon it first
         if self.renewal is None:
-            work = self._restart(self.renew, fault) if fresh else self.renew(False)
-            self.renewal = asyncio.get_running_loop().create_task(self._run(work))
+            work = self._run(self.renew, fault, fresh=fresh)
+            self.renewal = asyncio.get_running_loop().create_task(work)
         await self._join(self.renewal)
 
     async def _join(self, renewal: asyncio.Task[None]) -> None:
@@ -192,9 +192,10 @@ class Recovery:
                 raise
             raise ClosedError("the connection is closed", server=self._name, stage="call") from None
 
-    async def _run(self, work: Awaitable[None]) -> None:
+    async def _run(self, renew: Renew, fault: LocalError, *, fresh: bool) -> None:
         try:
-            await work
+            # Made here: a task that is cancelled before it began leaves nothing that is never awaited.
+            await (self._restart(renew, fault) if fresh else renew(False))
             self.generation += 1
         finally:
             self.renewal = None

@@ -27,6 +27,7 @@ from dragoman.model import Tool
 from dragoman.protocol.naming import Name
 from dragoman.schema.errors import SchemaError
 
+_FARES: Final = {"new": "is being started", "starting": "is being started", "failed": "cannot be reached"}
 _LISTED: Final = 20  # names that the text for an unknown tool lists at most
 
 
@@ -50,6 +51,7 @@ class Calls:
     async def answer(self, use: ToolUse, *, sending: Callable[[], None] | None) -> Outcome:
         """Answer a call. Raises nothing of what the call comes to."""
         entry = None if self._options.trace is None else self._options.trace.begin()
+        await self._roster.arrive(use.name)
         judged = self.judge(use, whole=False)
         decision = judged.decision
         if judged.by is None and decision is not None and decision.effect == "ask":
@@ -98,7 +100,8 @@ class Calls:
         if name is None or session is None or session.state == "connected":
             near = tuple(get_close_matches(use.name, self._known(), n=3))
             return Judged(use=use, by="host", text=self._unknown(use.name), near=near)
-        text = f"{use.name} is not there now: its server is {session.state}"
+        how = _FARES.get(session.state, f"is {session.state}")
+        text = f"{use.name} is not there now: its server {how}"
         standing = self._roster.files.servers.get(name.server)
         return Judged(
             use=use, by="host", text=text, name=name, standing=standing, state=session.state, why=session.why

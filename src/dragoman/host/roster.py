@@ -127,10 +127,18 @@ class Roster:
 
     def find(self, model: str) -> tuple[Name, Tool] | None:
         """The tool that a model means, if it is there."""
-        name = self.names.find(model)
+        name = self.names.find(model) or self.names.ever(model)
         session = None if name is None else self.sessions.get(name.server)
         tool = None if session is None or name is None else session.tools.get(name.tool)
         return None if name is None or tool is None else (name, tool)
+
+    async def arrive(self, model: str) -> None:
+        """Wait for the tool that a model means, where its server is being started again."""
+        name = self.names.ever(model)
+        session = None if name is None else self.sessions.get(name.server)
+        if session is not None and session.state in ("new", "starting") and self.find(model) is None:
+            await session.arrived()
+            self.name_all()
 
     def visible(self) -> list[tuple[Name, Tool]]:
         """The tools that the model may see, by server and tool."""

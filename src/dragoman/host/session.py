@@ -69,6 +69,7 @@ class Session:
         self._calls = 0
         self._free = asyncio.Event()  # no call is on its way
         self._free.set()
+        self._arrived = asyncio.Event()  # its start is over, however it ended
         self._running: Running | None = None
         self._checked: Mapping[str, Tool] = {}  # the tools that the validators are for
         self._validators: dict[str, Validator] = {}
@@ -111,6 +112,16 @@ class Session:
 
     async def connect(self) -> None:
         """Start or reach the server and list its tools. Raises nothing: see `state` and `why`."""
+        try:
+            await self._connect()
+        finally:
+            self._arrived.set()
+
+    async def arrived(self) -> None:
+        """Return when the start that is under way is over, however it ended."""
+        await self._arrived.wait()
+
+    async def _connect(self) -> None:
         config, setting = self.config, self._setting
         made = plan(config, self.name, env=setting.env, folder=setting.folder, protocol=setting.protocol)
         if isinstance(made, str):
@@ -127,6 +138,7 @@ class Session:
         Calls that are on their way may come to their end `within` so many seconds.
         """
         self._closed = True
+        self._arrived.set()
         if self._calls and within:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._free.wait(), within)

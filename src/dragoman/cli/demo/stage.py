@@ -181,7 +181,12 @@ def told(outcome: Outcome) -> str:
     return f"{'error' if outcome.is_error else 'result'} from {who}: {text}"
 
 
-_BY: Final = {"schema": "the schema check", "permission": "the permission check", "host": "the host"}
+_BY: Final = {
+    "schema": "the schema check",
+    "lock": "the lock",
+    "permission": "the permission check",
+    "host": "the host",
+}
 
 
 def member(value: Any, pointer: str) -> Any:
