@@ -1,14 +1,14 @@
-"""`dragoman config`: the servers of every host's files; its verbs write them elsewhere and take that back."""
+"""`dragoman config`: the servers of every host's files, and what is in the way of each."""
 
 from __future__ import annotations
 
 import textwrap
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from dragoman.cli import export, failure, output
+from dragoman.cli import failure, output
 from dragoman.cli.brush import Brush
 from dragoman.errors import UsageError
 from dragoman.host.config.record import Origin, Source, State
@@ -31,10 +31,9 @@ _NARROW: Final = 100  # columns from which on there is room for what an entry st
 
 
 def run(options: Namespace) -> int:
-    """Show them, or do what the verb says; returns the exit status."""
-    verbs: dict[str, Callable[[Namespace], int]] = {"": _show, "export": export.run, "undo": export.undo}
+    """Show them; returns the exit status."""
     try:
-        return verbs[options.verb](options)
+        return _show(options)
     except UsageError as exc:
         return output.fail(exc, json=options.json)
 

@@ -33,6 +33,7 @@ def config() -> Parser:
 def export() -> Parser:
     """`dragoman config export`."""
     parser = Parser("config export", description=_EXPORT, examples=_EXPORT_EXAMPLES)
+    parser.set_defaults(module="export")
     parser.add_argument("server", metavar="SERVER", nargs="*", help="these alone (default: all in use)")
     parser.add_argument("--to", metavar="HOST", required=True, choices=HOSTS, help="whose form to write")
     _host(parser, "whose servers (default: every host's that has files here)", many=True, name="--from")
@@ -47,6 +48,7 @@ def export() -> Parser:
 def undo() -> Parser:
     """`dragoman config undo`."""
     parser = Parser("config undo", description=_UNDO, examples=_UNDO_EXAMPLES)
+    parser.set_defaults(module="undo")
     parser.add_argument("file", metavar="FILE", nargs="?", help="the file (default: the one written last)")
     parser.add_argument("--force", action="store_true", help="even if the file was changed since")
     parser.add_argument("--json", action="store_true", help="print one JSON object, in good and in bad times")

@@ -1,4 +1,4 @@
-"""`dragoman config export` and `undo`: another host's file is shown as it would be, written, and put back."""
+"""`dragoman config export`: another host's file, shown as it would be, and written."""
 
 from __future__ import annotations
 
@@ -42,7 +42,14 @@ class _Work:
 
 
 def run(options: Namespace) -> int:
-    """Show what would change, and with `--write` write it. Raises UsageError."""
+    """Show what would change, and with `--write` write it; returns the exit status."""
+    try:
+        return _export(options)
+    except UsageError as exc:
+        return output.fail(exc, json=options.json)
+
+
+def _export(options: Namespace) -> int:
     work = _work(options)
     backup = None
     if options.write and work.changed:
@@ -57,22 +64,6 @@ def run(options: Namespace) -> int:
         output.envelope(ok=True, value=_record(work, written=backup is not None))
     else:
         _paint(work, Brush.for_stdout(), written=backup is not None)
-    return failure.DONE
-
-
-def undo(options: Namespace) -> int:
-    """Put a file back as it was. Raises UsageError."""
-    try:
-        change = Journal().undo(None if options.file is None else Path(options.file), force=options.force)
-    except OSError as exc:
-        raise UsageError(f"it cannot be put back: {exc.strerror}") from None
-    gone = change.before is None
-    if options.json:
-        output.envelope(ok=True, value={"file": change.file, "removed": gone, "written_at": change.at})
-    else:
-        output.line(
-            f"{change.file}: {'removed, as it was not there' if gone else 'as it was'} before {change.at}"
-        )
     return failure.DONE
 
 

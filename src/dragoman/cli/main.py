@@ -42,7 +42,8 @@ COMMANDS: Final = {
     "demo": "show everything at work on an example",
 }
 # Commands whose words are in another module than `cli/parsers.py`. There `"config export"` has the words
-# of `dragoman config export`, which `cli/config.py` runs too: `options.verb` is `export`.
+# of `dragoman config export`, and `options.verb` is `export`. A parser whose defaults have a `module` says
+# which one runs it; else that is `cli/config.py`.
 _WORDS: Final = {
     "chat": "chat_parsers",
     "config": "config_parsers",
@@ -163,7 +164,7 @@ def _command(name: str, words: list[str]) -> int:
 def _run_client(name: str, options: Any) -> int:
     """Run a command; the server's file that it will start is started now, to load while the client does."""
     if name in _NO_CLIENTS or options.target is None or getattr(options, "cost", False):
-        return _load("cost" if getattr(options, "cost", False) else name)(options)
+        return _load("cost" if getattr(options, "cost", False) else getattr(options, "module", name))(options)
     file, _, server = options.target.rpartition(".py")
     found = os.path.isfile(f"{file}.py")  # noqa: PTH113  # loading pathlib takes time that this is to save
     if not found or server[:1] not in ("", ":"):
