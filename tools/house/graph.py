@@ -57,6 +57,7 @@ LAZY_IMPORTS: dict[tuple[str, str], str] = {
     ("dragoman.schema.signature", "dragoman.schema.explain"): "only what is refused is explained",
     ("dragoman.server.features", "dragoman.protocol.uritemplate"): "most servers have tools alone",
     ("dragoman.server.kernel", "dragoman.server.catalog"): "most servers have tools alone",
+    ("dragoman.protocol.skills", "dragoman.protocol.frontmatter"): "few clients load skills, and it is large",
     ("dragoman.transports.threads", "queue"): "many servers need no thread",
     ("dragoman.server.server", "dragoman.transports.serve"): "a server over stdio does not load HTTP",
     ("dragoman.server.server", "dragoman.transports.asgi"): "a server over stdio does not load HTTP",

@@ -12,7 +12,6 @@ from typing import Any, Final, cast
 from urllib.parse import quote, unquote
 
 from dragoman.model.skills_extension import MANIFEST, MAX_BYTES, MAX_FILES, Skill, SkillResource
-from dragoman.protocol.frontmatter import FrontmatterFault, read_frontmatter
 
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 _ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -77,6 +76,8 @@ def file_fault(file: SkillResource, data: bytes) -> str | None:
 
 def frontmatter_fault(skill: Skill, text: str) -> str | None:
     """How the frontmatter of a SKILL.md differs from the entry's (Frontmatter Verification)."""
+    from dragoman.protocol.frontmatter import FrontmatterFault, read_frontmatter
+
     try:
         found = read_frontmatter(text)
     except FrontmatterFault as exc:
