@@ -78,7 +78,8 @@ def _schema_fault(api: Api, given: Case, *, schema: dict[str, Any]) -> object:
     found = api.definitions([Shown("t", Tool(name="t", input_schema=schema))])
     if found.left_out:
         return found.left_out[0].why
-    if any(not item.path and item.keyword in ("allOf", "anyOf", "oneOf") for item in found.dropped):
+    at_root = {item.keyword for item in found.dropped if not item.path}
+    if at_root & {"allOf", "anyOf", "oneOf"} or (at_root & {"enum", "not"} and api.name != "gemini"):
         return "a combinator at the root"
     if api.name == "gemini":
         if "parameters" in given and "parametersJsonSchema" in given:

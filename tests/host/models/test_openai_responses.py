@@ -38,6 +38,16 @@ def test_a_function_without_parameters_has_an_empty_object():
     assert block["parameters"] == {"type": "object", "properties": {}}
 
 
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("keyword", ["enum", "not"])
+def test_what_is_not_taken_at_the_root_is_dropped_there(keyword, strict):
+    schema = {**SCHEMAS["one"], keyword: [{"id": "x"}] if keyword == "enum" else {"required": ["z"]}}
+    found = RESPONSES.definitions([tool("find", schema)], strict=strict)
+    assert keyword not in found.blocks[0]["parameters"]
+    assert found.blocks[0]["strict"] is strict
+    assert [(item.path, item.keyword) for item in found.dropped] == [("", keyword)]
+
+
 def test_an_array_says_something_of_its_items():
     schema = {
         "type": "object",

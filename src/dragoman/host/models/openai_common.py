@@ -8,11 +8,12 @@ from typing import Any, Final
 from dragoman.host.models.base import Definitions, Dropped, Failed
 from dragoman.host.models.defining import Prepared, report
 from dragoman.host.models.pieces import FAILED
-from dragoman.host.models.schemas import Schema, UnfitError, items, table, types
+from dragoman.host.models.schemas import Lost, Schema, UnfitError, items, table, types
 from dragoman.host.models.strictness import openai as held
 
 IMAGES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 FILES: Final = frozenset({"application/pdf"})
+_NOT_AT_THE_ROOT: Final = ("enum", "not")  # besides the combinators, which no API takes there
 _MAPS: Final = ("properties", "$defs", "definitions", "patternProperties")
 _LISTS: Final = ("anyOf", "oneOf", "allOf", "prefixItems")
 
@@ -22,16 +23,19 @@ def parameters(found: Definitions, item: Prepared, *, strict: bool) -> tuple[Sch
 
     Where `strict` is wanted and cannot be had, what is in the way stands among the dropped keywords.
     """
+    plain = {name: part for name, part in item.schema.items() if name not in _NOT_AT_THE_ROOT}
+    gone = (Lost("", name, "not taken at the root") for name in _NOT_AT_THE_ROOT if name in item.schema)
+    report(found, item.shown, lost=gone)
     if strict:
         try:
-            schema, lost = held(item.schema)
+            schema, lost = held(plain)
         except UnfitError as exc:
             found.dropped.append(Dropped(item.shown.name, "", "strict", str(exc)))
         else:
             report(found, item.shown, lost=lost)
             found.nulled[item.name] = item.schema
             return schema, True
-    return {"properties": {}, **_with_items(item.schema)}, False
+    return {"properties": {}, **_with_items(plain)}, False
 
 
 def _with_items(schema: Mapping[str, Any]) -> Schema:
