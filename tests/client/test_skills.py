@@ -14,7 +14,17 @@ from typing import Any
 
 import pytest
 
-from dragoman import Client, RemoteError, Server, SkillFault, Skills, SyncClient, UsageError
+from dragoman import (
+    Client,
+    ClientGroup,
+    RemoteError,
+    Server,
+    SkillFault,
+    Skills,
+    SyncClient,
+    SyncClientGroup,
+    UsageError,
+)
 from dragoman.model.skills_extension import MAX_BYTES, NAME, Skill, SkillResource
 from dragoman.protocol.skills import entry_fault, frontmatter_fault, locate, size_fault
 from tests.client.scripted import NEW, OLD, Fail, Heard, Script, Scripted
@@ -313,6 +323,28 @@ def test_skills_without_await(tmp_path: Path) -> None:
         skill = client.load_skill(client.get_skill(entry.uri))
         assert client.read_skill(skill, "SKILL.md").text == TEXT
         assert [found.uri for found in client.read_directory("skill://refunds")] == [entry.uri]
+
+
+async def test_a_group_lists_the_skills_of_each_server() -> None:
+    one, other = Shop(), Shop()
+    plain = Shop()
+    plain.capabilities = {"resources": {}}
+    servers = {"one": one.transport, "other": other.transport, "plain": plain.transport}
+    async with ClientGroup(servers) as group:
+        listed = await group.list_skills()
+        found = {server: [skill.uri for skill in skills] for server, skills in listed.items()}
+        assert found == {"one": [MANIFEST], "other": [MANIFEST], "plain": []}
+        skill = await group["other"].load_skill(listed["other"][0])
+        assert (skill.server, one.read, other.read) == ("other", [], [MANIFEST])
+
+
+def test_a_group_without_await_loads_skills(tmp_path: Path) -> None:
+    (tmp_path / "refunds").mkdir()
+    (tmp_path / "refunds" / "SKILL.md").write_text(TEXT)
+    with SyncClientGroup({"shop": Server("shop", extensions=[Skills(tmp_path, watch=None)])}) as group:
+        (entry,) = group.list_skills()["shop"]
+        skill = group.load_skill("shop", entry)
+        assert group.read_skill(skill, "SKILL.md").text == skill.text == TEXT
 
 
 # --- the rules by themselves ------------------------------------------------------------------------

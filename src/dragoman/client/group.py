@@ -157,7 +157,7 @@ class ClientGroup(MergedVerbs):
         """Close one server and forget it; its tools' names are not given to others. UsageError if unknown."""
         member = self.member(name)
         del self._members[name]
-        for kind in (self._prompts, self._resources, self._templates):
+        for kind in (self._prompts, self._resources, self._templates, self._skills):
             kind.forget(name)
         await member.close()
 

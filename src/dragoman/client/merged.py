@@ -26,6 +26,7 @@ from dragoman.model import (
     ResourceTemplate,
     ServerCapabilities,
 )
+from dragoman.model.skills_extension import NAME, Skill
 from dragoman.protocol.naming import Name, Names
 from dragoman.protocol.uritemplate import UriTemplate
 
@@ -37,7 +38,7 @@ _LISTED: Final = 10  # names that the error for an unknown one lists at most
 
 
 class Merged(Generic[T]):
-    """What each server lists of one kind, by its name; `ask` lists it, anew if its second argument says so."""
+    """What each server lists of one kind, by its name; `ask` lists it, anew where it is told so."""
 
     def __init__(
         self,
@@ -98,6 +99,11 @@ class MergedVerbs:
             "resource templates",
             ask=lambda client, anew: client.list_resource_templates(refresh=anew),
             offered=lambda offers: offers.resources,
+        )
+        self._skills = Merged[Skill](
+            "skills",
+            ask=lambda client, anew: client.list_skills(refresh=anew),
+            offered=lambda offers: offers.extensions.get(NAME, UNSET) if offers.extensions else UNSET,
         )
 
     def member(self, name: str) -> Member:
@@ -189,6 +195,13 @@ class MergedVerbs:
         """The families of resources of all servers that are connected; as `list_resources`."""
         return await self._listed(self._templates, refresh=refresh)
 
+    async def list_skills(self, *, refresh: bool = False) -> dict[str, list[Skill]]:
+        """The skills that the servers list, by server; as `list_resources`, and no file of them is read.
+
+        Names and URIs of skills are only their server's: `group[server].load_skill(entry)` loads one.
+        """
+        return await self._listed(self._skills, refresh=refresh)
+
     async def read_resource(
         self, uri: str, *, server: str | None = None, **keywords: Unpack[RequestKeywords]
     ) -> ReadResourceResult:
@@ -218,7 +231,7 @@ class MergedVerbs:
         raise UsageError(f"several servers have {uri!r}: {', '.join(homes)}", stage="call", hint=hint)
 
     def _homes(self, uri: str) -> list[str]:
-        """The servers that have it in their lists, else those that have a template for it, as far as known."""
+        """The servers that have it in their lists, else those with a template for it, as far as known."""
         listed = self._resources.of(self._members.values())
         homes = [server for server, found in listed.items() if any(one.uri == uri for one in found)]
         families = {} if homes else self._templates.of(self._members.values())

@@ -16,9 +16,11 @@ from dragoman.client.options import ClientKeywords
 from dragoman.client.result import ToolResult
 from dragoman.client.servers import ServersLike
 from dragoman.client.session import CallKeywords, RequestKeywords
+from dragoman.client.skills import LoadedSkill, SkillFile
 from dragoman.client.target import TargetLike
 from dragoman.errors import ClosedError
 from dragoman.model import GetPromptResult, Prompt, ReadResourceResult, Resource, ResourceTemplate, Tool
+from dragoman.model.skills_extension import Skill
 from dragoman.protocol.naming import Names
 
 
@@ -135,6 +137,26 @@ class SyncClientGroup(Blocking):
     def list_resource_templates(self, *, refresh: bool = False) -> dict[str, list[ResourceTemplate]]:
         """As `ClientGroup.list_resource_templates`."""
         return self._run(self._group.list_resource_templates(refresh=refresh))
+
+    def list_skills(self, *, refresh: bool = False) -> dict[str, list[Skill]]:
+        """As `ClientGroup.list_skills`; `load_skill` loads one."""
+        return self._run(self._group.list_skills(refresh=refresh))
+
+    def load_skill(self, server: str, skill: Skill | str) -> LoadedSkill:
+        """As `Client.load_skill`, of one server."""
+
+        async def load() -> LoadedSkill:
+            return await self._group[server].load_skill(skill)
+
+        return self._run(load())
+
+    def read_skill(self, skill: LoadedSkill, path: str) -> SkillFile:
+        """As `Client.read_skill`, of the server that the skill is of."""
+
+        async def read() -> SkillFile:
+            return await self._group[skill.server].read_skill(skill, path)
+
+        return self._run(read())
 
     def read_resource(
         self, uri: str, *, server: str | None = None, **keywords: Unpack[RequestKeywords]
