@@ -148,6 +148,15 @@ def test_a_file_that_is_broken_takes_no_other_host_with_it(place: Place) -> None
     assert "claude-code" in out
 
 
+def test_dragomans_own_rules_are_looked_at_too(place: Place) -> None:
+    place.write(".dragoman/permissions.toml", '[[rule]]\neffect = "allow"\ntool = 5\n')
+    out = place.run("config").out
+    assert (
+        "dragoman: .dragoman/permissions.toml:1:3: an allow rule is left out: `tool`: expected a string"
+        in out
+    )
+
+
 def test_names_that_steer_a_terminal_are_shown_as_escapes(place: Place) -> None:
     place.write(".cursor/mcp.json", {"mcpServers": {"a\x1b[2J": {"command": "c\x1b[31m"}}})
     out = place.run("config", "--host", "cursor").out

@@ -15,7 +15,8 @@ from dragoman.host.config.record import Origin, Source, State
 from dragoman.host.dialects import DIALECTS
 from dragoman.host.masking import what
 from dragoman.host.overview import Overview, Row, Trouble, overview
-from dragoman.host.reading import command_line, installed, read_setup, this_machine
+from dragoman.host.permissions import own
+from dragoman.host.reading import command_line, installed, read_own, read_setup, this_machine
 
 _STYLES: Final[dict[State, str]] = {
     "active": "green",
@@ -51,6 +52,10 @@ def _show(options: Namespace) -> int:
         more: Sequence[Source] = command_line(options.mcp_config) if host == "claude-code" else ()
         setup = read_setup(host, machine, more=more)
         seen.append(overview(setup, env=machine.env, folder=str(machine.folder)))
+    mine = read_own(machine)
+    told = (*mine.problems, *own.check(mine.rules, trusted_servers=mine.settings["trusted_servers"]))
+    if told and not options.host:
+        seen.append(Overview("dragoman", (), tuple(map(Trouble, told))))
     if options.json:
         output.envelope(ok=True, value=_record(seen, machine.folder))
     elif not seen:
@@ -66,7 +71,7 @@ def _record(seen: Sequence[Overview], folder: Path) -> dict[str, object]:
         "hosts": [
             {
                 "host": item.host,
-                "title": DIALECTS[item.host].title,
+                "title": DIALECTS[item.host].title if item.host in DIALECTS else "Dragoman",
                 "servers": [row.record() for row in item.rows],
                 "problems": [trouble.record() for trouble in item.troubles],
             }
