@@ -206,7 +206,7 @@ def test_they_start_nothing_and_allow_nothing(host: str, contents: list[Any], in
         assert set(files.setup.active) <= set(alone.setup.active)
         for server in ("mine", "theirs"):
             for tool in ("allow", "ask", "deny", "other"):
-                call = call_of(Name.of(server, tool), None, {})
+                call = call_of(Name.of(server, tool), {}, tool=None)
                 before, after = decide(alone, call), decide(files, call)
                 assert STRICT[after.effect] >= STRICT[before.effect], (server, tool, after)
                 assert decide(files, call) == after

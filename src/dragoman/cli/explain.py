@@ -239,7 +239,7 @@ def _facts(
 
 
 def _decision(files: HostFiles, name: Name, *, tool: Tool | None, values: Mapping[str, Any]) -> Decision:
-    return decide(files, call_of(name, tool, values), now=time.time())
+    return decide(files, call_of(name, values, tool=tool), now=time.time())
 
 
 def _others(

@@ -130,7 +130,7 @@ class Calls:
         return _refused(replace(judged, locked=why), "lock", text=text)
 
     def _check_rules(self, judged: Judged, name: Name, *, tool: Tool) -> Judged:
-        call = call_of(name, tool, judged.use.arguments)
+        call = call_of(name, judged.use.arguments, tool=tool)
         decision = decide(self._roster.files, call, now=time.time(), grants=self.grants)
         judged = replace(judged, decision=decision)
         if decision.effect != "deny":
@@ -148,7 +148,7 @@ class Calls:
         yes = said is True or said == SESSION
         lasting = said == SESSION and not decision.once
         if lasting:
-            self._grants.append(own.grant(call_of(name, tool, judged.use.arguments)))
+            self._grants.append(own.grant(call_of(name, judged.use.arguments, tool=tool)))
         word = "yes for this session" if lasting else "yes" if yes else "no"
         why = f"{decision.why}; the answer was {word}"
         return replace(decision, effect="allow" if yes else "deny", why=why, answer=yes)
@@ -183,7 +183,7 @@ class Calls:
         except LocalError as exc:
             # Not str(exc): the last lines of a server's stderr are for people, not for a model.
             return Outcome(use, "host", f"The call came to nothing: {exc.message}", name, decision=decision)
-        fit = fitted(result, tool, session.config, env=self._env, keep=self._keep)
+        fit = fitted(result, tool, config=session.config, env=self._env, keep=self._keep)
         full = None if fit is result else result
         return Outcome(use, "server", "", name, decision=decision, result=fit, full=full)
 

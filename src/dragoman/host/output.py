@@ -30,13 +30,13 @@ _LETTERS: Final = 4  # characters of a token, where a text is cut to a number of
 
 
 def fitted(
-    result: ToolResult, tool: Tool, config: ServerConfig, *, env: Mapping[str, str], keep: Keep
+    result: ToolResult, tool: Tool, *, config: ServerConfig, env: Mapping[str, str], keep: Keep
 ) -> ToolResult:
     """The result as its host gives it to the model: the same one, where it is not too long."""
     if config.host == claude.HOST:
         return _claude(result, tool, env=env, keep=keep)
     if config.host == codex.HOST:
-        return _codex(result, tool, config)
+        return _codex(result, tool, config=config)
     return result
 
 
@@ -58,7 +58,7 @@ def _claude(result: ToolResult, tool: Tool, *, env: Mapping[str, str], keep: Kee
     return _with(result, told)
 
 
-def _codex(result: ToolResult, tool: Tool, config: ServerConfig) -> ToolResult:
+def _codex(result: ToolResult, tool: Tool, *, config: ServerConfig) -> ToolResult:
     own: Any = config.raw.get("tools", {})
     entry: Any = own.get(tool.name, {}) if isinstance(own, Mapping) else {}  # type: ignore[unused-ignore]  # Any narrows
     limit: Any = entry.get("output_token_limit") if isinstance(entry, Mapping) else None  # type: ignore[unused-ignore]  # Any narrows

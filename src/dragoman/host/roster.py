@@ -144,7 +144,9 @@ class Roster:
         """The tools that the model may see, by server and tool."""
         found = [(name, self.sessions[name.server].tools.get(name.tool)) for name in self.names]
         return [
-            (name, tool) for name, tool in found if tool is not None and not hides(self.files, name, tool)
+            (name, tool)
+            for name, tool in found
+            if tool is not None and not hides(self.files, name, tool=tool)
         ]
 
     def shown(self, *, defer: bool) -> list[Shown]:

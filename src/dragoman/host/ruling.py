@@ -22,7 +22,7 @@ from dragoman.model import Tool
 from dragoman.protocol.naming import Name
 
 
-def call_of(name: Name, tool: Tool | None, arguments: Mapping[str, Any]) -> Call:
+def call_of(name: Name, arguments: Mapping[str, Any], *, tool: Tool | None) -> Call:
     """A call with all that rules may look at; `tool` is None where its server cannot be asked."""
     if tool is None:
         return Call(name, arguments)
@@ -51,9 +51,9 @@ def decide(files: HostFiles, call: Call, *, now: float = 0.0, grants: tuple[Rule
     return Decision("allow", f"{decision.why}; answered yes for this session", given, decision.lost)
 
 
-def hides(files: HostFiles, name: Name, tool: Tool | None) -> bool:
+def hides(files: HostFiles, name: Name, *, tool: Tool | None) -> bool:
     """Whether the model does not see the tool: its host hides what is refused whatever the arguments are."""
-    return decide(files, call_of(name, tool, {})).hidden
+    return decide(files, call_of(name, {}, tool=tool)).hidden
 
 
 def pointless(files: HostFiles, names: HostNames) -> Iterator[Problem]:

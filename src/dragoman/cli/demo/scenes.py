@@ -62,8 +62,8 @@ async def _discovery(stage: Stage) -> Shown:
     session, revision = stage.session, stage.run.revision
     first = "initialize" if revision.handshake else "server/discover"
     spoken = session.client is not None and session.client.revision is revision
-    names = sorted(block["name"] for block in shown)
-    sees = {name.rpartition("__")[2] for name in names}
+    names = sorted(str(block["name"]) for block in shown)
+    sees = frozenset(name.rpartition("__")[2] for name in names)
     ok = spoken and set(session.tools) == _TOOLS and first in methods(frames) and sees == stage.run.case.sees
     hidden = ", ".join(sorted(set(session.tools) - sees)) or "none"
     return Shown(
