@@ -17,7 +17,7 @@ SHELL := /bin/sh
 ROOT   := $(CURDIR)
 BIN    := .venv/bin
 NODE   := $(ROOT)/.peers/bin/node
-PY_PEERS := mcp2 mcp1 fastmcp4 servers providers
+PY_PEERS := mcp2 mcp1 fastmcp4 servers providers smallmodel
 PEERS  := $(PY_PEERS:%=.peers/%/.stamp) .peers/npm/.stamp
 
 .PHONY: help demo test check fmt docs vectors bench soak clean setup peers \
