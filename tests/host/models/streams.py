@@ -256,3 +256,45 @@ STREAMS: dict[str, list[Event]] = {
     "openai-chat": CHAT,
     "gemini": GEMINI,
 }
+
+
+def split(event: Event, size: int) -> list[Event]:
+    """The event as several of the same kind, with at most so many characters of a delta in each."""
+    place = _place(event)
+    if place is None or len(_at(event, place)) <= size:
+        return [event]
+    text = _at(event, place)
+    pieces = [text[start : start + size] for start in range(0, len(text), size)]
+    return [_with(event, place, piece) for piece in pieces]
+
+
+def _place(event: Event) -> tuple[Any, ...] | None:
+    """Where the text of a delta stands, in any of the four forms."""
+    places: list[tuple[Any, ...]] = [
+        *(("delta", name) for name in ("text", "thinking", "partial_json")),
+        ("delta",),
+        ("choices", 0, "delta", "content"),
+        ("candidates", 0, "content", "parts", 0, "text"),
+    ]
+    calls = event.get("choices") and event["choices"][0]["delta"].get("tool_calls")
+    if calls and not calls[0].get("id"):
+        places.append(("choices", 0, "delta", "tool_calls", 0, "function", "arguments"))
+    return next((place for place in places if isinstance(_at(event, place), str)), None)
+
+
+def _at(value: Any, place: tuple[Any, ...]) -> Any:
+    for key in place:
+        try:
+            value = value[key]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return value
+
+
+def _with(value: Any, place: tuple[Any, ...], text: str) -> Any:
+    if not place:
+        return text
+    changed = _with(value[place[0]], place[1:], text)
+    if isinstance(value, list):
+        return [changed if index == place[0] else item for index, item in enumerate(value)]
+    return {**value, place[0]: changed}

@@ -24,7 +24,7 @@ from dragoman.host.naming import API_NAMES
 from dragoman.model import TextContent, Tool
 
 from .samples import RESULTS, SCHEMAS, tool
-from .streams import STREAMS
+from .streams import STREAMS, split
 
 EACH = pytest.mark.parametrize("api", APIS.values(), ids=APIS)
 FIND = ToolUse("call_1", "find", {"id": "A-1"})
@@ -282,6 +282,18 @@ def test_a_stream_that_is_cut_anywhere_is_not_whole_and_raises_nothing(api):
         message = reader.message()
         api.uses(message), api.text(message), api.usage(message), api.said(message)
         assert not reader.done or cut == len(STREAMS[api.name]) - 1
+
+
+@EACH
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_deltas_may_be_split_anywhere(api, size, published):
+    events = [piece for event in STREAMS[api.name] for piece in split(event, size)]
+    assert len(events) > len(STREAMS[api.name])
+    assert published.event(api.name, events[len(events) // 2]) == []
+    reader = api.reader()
+    deltas = [delta for event in events for delta in reader.feed(event)]
+    assert reader.message() == answer(api)
+    assert "".join(delta.text for delta in deltas if isinstance(delta, TextDelta)) == "I look them up."
 
 
 @EACH
