@@ -1,4 +1,4 @@
-"""The loop with a real model on this machine, over a server that is not ours: SmolLM2 with 135M parameters."""
+"""The loop with a real model on this machine, over a server that is not ours: SmolLM2 of 135M parameters."""
 
 from __future__ import annotations
 
