@@ -70,16 +70,18 @@ def admit(
             method that the revision does not have, -32602 for params or `_meta` of the wrong
             shape, -32022 for a revision that is not spoken here.
     """
-    id_, name = request.id, request.method
-    if type(id_) is not int and type(id_) is not str:
-        raise _wrong_id(id_)
+    name = request.method
     params: Any = request.params
-    fault: Refusal | None = None
     if type(params) is msgspec.Raw:
+        if type(request.id) is not int and type(request.id) is not str:
+            raise _wrong_id(request.id)
         try:
             params = READING.read(request, extra)
         except msgspec.ValidationError as exc:
-            params, fault = _salvage(request), _invalid(exc)
+            # What is wrong with the revision or the method outranks it.
+            rest = Request(name, request.id, _salvage(request))
+            admit(rest, link, channel=channel, carrier=carrier, principal=principal, extra=extra)
+            raise _invalid(exc) from None
     if params.meta is UNSET:
         said = _NOTHING
     elif (said := _heard.last).raw != params.meta:
@@ -89,9 +91,7 @@ def admit(
     if method is None:
         raise _unknown(name, revision)
     caller = said.caller or _identify(method, said, revision=revision, link=link)
-    if fault is not None:
-        raise fault
-    return Call(id_, method, params, said.meta, caller, revision, link, channel, principal)
+    return Call(request.id, method, params, said.meta, caller, revision, link, channel, principal)
 
 
 def _identify(method: Method, said: _Said, *, revision: Revision, link: Link) -> Caller:
@@ -113,7 +113,7 @@ def _wrong_id(id_: Id) -> Refusal:
     return Refusal(-32600, f"Invalid request: id must be a string or an integer, received {got}")
 
 
-def _salvage(request: Request) -> Params:
+def _salvage(request: Request) -> Any:
     """The params as far as they say which revision they speak, for a request that is refused anyway."""
     try:
         return msgspec.json.decode(request.params or b"{}", type=Params)

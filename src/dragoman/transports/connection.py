@@ -223,16 +223,15 @@ class ServerConnection:
             answer = b"" if not channel.open else failed(id_, request.method, exc=exc)
         if channel.open:
             channel.open = False
-            self._end(id_)
+            del self._open[id_]
+            if self.full or self._idle is not None:
+                self._ended()
             send = self._transmit if channel.collector is None else channel.collector.settle
             send(answer)
         # Else it was cancelled: it is answered by silence, and `_silent` sees to what it leaves.
 
-    def _end(self, id_: Id) -> None:
-        if self._open.pop(id_, None) is not None and (self.full or self._idle is not None):
-            self._ended()
-
     def _ended(self) -> None:
+        """Somebody waits for fewer requests to be open, and there is one less."""
         if self.full:
             self.full = False
             if self._on_room is not None:
@@ -272,7 +271,8 @@ class ServerConnection:
     def _silent(self, id_: Id, channel: StreamChannel) -> None:
         """A cancelled request is over."""
         if self._open.get(id_) is channel:
-            self._end(id_)
+            del self._open[id_]
+            self._ended()
             if channel.collector is not None:
                 channel.collector.settle(b"")  # the batch it belongs to no longer waits for it
 
