@@ -26,6 +26,7 @@ Keep: TypeAlias = Callable[[str], Path]
 """Writes a text to a file and says where."""
 
 _PREVIEW: Final = 2000  # characters that the model sees of a text that is in a file
+_SAMPLE: Final = 200_000  # characters by which a longer text is estimated
 _LETTERS: Final = 4  # characters of a token, where a text is cut to a number of tokens
 
 
@@ -43,7 +44,9 @@ def fitted(
 def _claude(result: ToolResult, tool: Tool, *, env: Mapping[str, str], keep: Keep) -> ToolResult:
     text = _text(result)
     most = output_limits({} if tool.meta is UNSET else tool.meta, env)
-    tokens = estimate(text)
+    if len(text) <= min(most.warn, most.tokens):  # no token is less than a character
+        return result
+    tokens = _tokens(text)
     if tokens > most.warn:
         log.warning("tool %r: a result of about %d tokens", tool.name, tokens)
     fits = tokens <= most.tokens if most.characters is None else len(text) <= most.characters
@@ -63,13 +66,22 @@ def _codex(result: ToolResult, tool: Tool, *, config: ServerConfig) -> ToolResul
     entry: Any = own.get(tool.name, {}) if isinstance(own, Mapping) else {}  # type: ignore[unused-ignore]  # Any narrows
     limit: Any = entry.get("output_token_limit") if isinstance(entry, Mapping) else None  # type: ignore[unused-ignore]  # Any narrows
     text = _text(result)
-    if not isinstance(limit, int) or isinstance(limit, bool) or limit <= 0 or estimate(text) <= limit:
+    if not isinstance(limit, int) or isinstance(limit, bool) or limit <= 0:
+        return result
+    if len(text) <= limit or _tokens(text) <= limit:
         return result
     half = max(1, limit * _LETTERS // 2)
     left = len(text) - 2 * half
     if left <= 0:
         return result
     return _with(result, f"{text[:half]}\n[{left:,} characters are left out]\n{text[-half:]}")
+
+
+def _tokens(text: str) -> int:
+    """An estimate that takes no longer for a very long text."""
+    if len(text) <= _SAMPLE:
+        return estimate(text)
+    return round(estimate(text[:_SAMPLE]) / _SAMPLE * len(text))
 
 
 def _text(result: ToolResult) -> str:
