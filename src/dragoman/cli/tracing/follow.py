@@ -27,13 +27,14 @@ def run(options: Namespace) -> int:
     path = chosen.path(options)
     brush = Brush.for_stdout(colour=not options.no_color, full=options.full)
     printer = _Printer(chosen.wanted(options), brush, json=options.json)
-    if options.last and path.exists():
+    follower = Follower(path, wait=_wait, on_fault=_tell)  # from here on, nothing is missed
+    if not path.exists():
+        output.note(f"waiting for {path}")
+    elif options.last:
         for call in newest(path, chosen.wanted(options), last=options.last).calls:
             printer.whole(call)
-    elif not path.exists():
-        output.note(f"waiting for {path}")
     sys.stdout.flush()
-    for line in Follower(path, wait=_wait, on_fault=_tell).lines():
+    for line in follower.lines():
         printer.take(line)
         sys.stdout.flush()
     return 0
@@ -58,10 +59,13 @@ class _Printer:
         self._brush = brush
         self._json = json
         self._calls: OrderedDict[str, Call] = OrderedDict()
+        self._shown: set[str] = set()
 
     def take(self, line: Line) -> None:
         """Show a line, or keep it until its call's result."""
         facts = line.facts
+        if facts.call in self._shown:
+            return
         if facts.kind == "tool_use":
             self._calls[facts.call] = Call(facts.call)
             if len(self._calls) > _OPEN:
@@ -80,7 +84,9 @@ class _Printer:
             self._print(call, line)
 
     def whole(self, call: Call) -> None:
-        """Show all lines of a call."""
+        """Show all lines of a call that is over, or was already there."""
+        if call.result is not None and len(self._shown) < _OPEN:
+            self._shown.add(call.id)
         if self._json:
             for line in call.lines:
                 output.line(line.raw.decode("utf-8", "backslashreplace"))

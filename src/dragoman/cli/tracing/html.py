@@ -162,7 +162,8 @@ summary { cursor: pointer; } time, code { font-family: ui-monospace, monospace; 
 .mark.denied, .mark.error, .mark.lock { color: var(--bad); }
 .mark.schema, .mark.refused { color: var(--here); }
 dl { display: grid; grid-template-columns: 6rem 1fr; gap: .2rem .8rem; margin: .5rem 1rem; }
-dt { opacity: .7; } dd { margin: 0; min-width: 0; } pre { margin: 0; white-space: pre-wrap; overflow-wrap: anywhere; }
+dt { opacity: .7; } dd { margin: 0; min-width: 0; }
+pre { margin: 0; white-space: pre-wrap; overflow-wrap: anywhere; }
 """
 _HEAD: Final = """\
 <!DOCTYPE html>

@@ -6,8 +6,8 @@ It sleeps by a function that it is given.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -19,37 +19,47 @@ _BLOCK: Final = 1 << 20
 
 
 class Follower:
-    """Reads what is appended from now on; `wait` is called where there is nothing, and False ends it."""
+    """Reads what is appended from now on; `wait` is called where there is nothing, and False ends it.
+
+    Raises:
+        LocalError: the file cannot be read.
+    """
 
     def __init__(self, path: Path, *, wait: Callable[[], bool], on_fault: OnFault | None = None) -> None:
         self._path = path
         self._wait = wait
         self._on_fault = on_fault
         self._file: BinaryIO | None = None
-        self._before: set[Path] = set()
         self._rest = b""
         self._too_long = False
+        with self._told():
+            self._before = {file for file in files(path) if file.exists()}
+            if path in self._before:
+                self._file = self._open(path)
+                self._to_end(self._file)
 
     def lines(self) -> Iterator[Line]:
-        """The lines from now on. Those that are there already are left out.
+        """The lines from when this was made. Those that were there already are left out.
 
         Raises:
             LocalError: the file cannot be read.
         """
         try:
-            self._before = {file for file in files(self._path) if file.exists()}
-            if self._path.exists():
-                self._file = self._open(self._path)
-                self._to_end(self._file)
-            while True:
-                yield from self._read()
-                if not self._moved() and not self._wait():
-                    return
-        except OSError as exc:
-            raise LocalError(f"{self._path} cannot be read: {exc.strerror}", stage="trace") from None
+            with self._told():
+                while True:
+                    yield from self._read()
+                    if not self._moved() and not self._wait():
+                        return
         finally:
             if self._file is not None:
                 self._file.close()
+
+    @contextmanager
+    def _told(self) -> Generator[None]:
+        try:
+            yield
+        except OSError as exc:
+            raise LocalError(f"{self._path} cannot be read: {exc.strerror}", stage="trace") from None
 
     def _open(self, path: Path) -> BinaryIO:
         self._rest, self._too_long = b"", False
