@@ -13,7 +13,7 @@ from dragoman.host import Host, Machine
 SERVER = """
 import asyncio, os, sys
 from pathlib import Path
-from dragoman import Server
+from dragoman import Context, Server
 
 if len(sys.argv) > 1:
     Path(sys.argv[1]).open("a").write(f"{os.getpid()}\\n")  # it ran
@@ -65,6 +65,11 @@ def always() -> str:
 @server.tool(annotations=READS)
 def die() -> None:
     os._exit(7)
+
+@server.tool(annotations=READS)
+async def wish(ctx: Context) -> str:
+    answer = await ctx.elicit("Which one?", {"type": "object", "properties": {"one": {"type": "string"}}})
+    return f"{answer.action}: {answer.data}"
 
 server.run()
 """

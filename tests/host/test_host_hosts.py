@@ -472,6 +472,26 @@ async def test_cursor_leaves_out_names_that_are_too_long_for_it(place):
         assert "below 60 fit" in found.left_out[0].why
 
 
+# --- what servers ask ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("protocol", ["2026-07-28", "2025-11-25"])
+async def test_what_a_server_asks_goes_to_whom_the_caller_names(place, protocol):
+    place.write("home/.claude.json", {"mcpServers": {"service": place.entry}})
+    place.write("home/.claude/settings.json", {"permissions": {"allow": ["mcp__service"]}})
+    client = {"elicitation_handler": lambda params: {"one": params.message}}
+    async with place.host("claude-code", client=client, protocol=protocol) as found:
+        outcome = await found.answer(use("wish"))
+        assert "Which one?" in outcome.result.text
+    async with place.host("claude-code", protocol=protocol) as found:
+        assert (await found.answer(use("wish"))).is_error  # nobody is there to be asked
+
+
+def test_an_option_of_clients_that_does_not_exist_is_named():
+    with pytest.raises(UsageError, match="Client has no option 'elicit'"):
+        Host.from_files(client={"elicit": None})
+
+
 # --- transports ------------------------------------------------------------------------------------------
 
 
@@ -530,4 +550,4 @@ async def test_of_vs_codes_two_servers_of_one_name_both_run(place):
         assert len(found.sessions) == 2
         assert {session.state for session in found.sessions.values()} == {"connected"}
         names = [shown.name for shown in await found.shown()]
-        assert len(set(names)) == len(names) == 2 * 11
+        assert len(set(names)) == len(names) == 2 * 12

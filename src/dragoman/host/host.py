@@ -69,6 +69,7 @@ class Host:
             protocol=told.protocol,
             tap=told.tap,
             supervisor=self._supervisor,
+            client=told.client or {},
         )
         self._roster = Roster(files, self._setting)
         self._calls = Calls(self._roster, told, env=files.machine.env, keep=self._keep)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, Self, TypeAlias, TypedDict
 
+from dragoman.client.options import ClientKeywords, ClientOptions
 from dragoman.errors import UsageError
 from dragoman.host.config.record import ServerConfig
 from dragoman.host.permissions import Decision
@@ -65,6 +66,7 @@ class HostKeywords(TypedDict, total=False):
     watch: bool
     supervisor: Supervisor | None
     spill: Path | None
+    client: ClientKeywords | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +84,8 @@ class HostOptions:
     `lock` is asked about a tool after the schema and before the rules. With `watch`, files are read again
     when they change. `supervisor` runs the servers, for several hosts if it is given to several. `spill` is
     the folder for results that are too long for the model; by default one that is gone with the host.
+    `client` are further options of every server's client, for what servers ask: `elicitation_handler`,
+    `sampling_handler`, `roots`.
     """
 
     ask: Ask | None = None
@@ -96,16 +100,18 @@ class HostOptions:
     watch: bool = False
     supervisor: Supervisor | None = None
     spill: Path | None = None
+    client: ClientKeywords | None = None
 
     @classmethod
     def of(cls, keywords: HostKeywords) -> Self:
         """The options for these keywords.
 
         Raises:
-            UsageError: a keyword that does not exist.
+            UsageError: a keyword that does not exist, of a host or of its clients.
         """
         known = {field.name for field in fields(cls)}
         unknown = sorted(set(keywords) - known)
         if unknown:
             raise UsageError(f"Host has no option {unknown[0]!r}; it has {', '.join(sorted(known))}")
+        ClientOptions.of(keywords.get("client") or {})
         return cls(**keywords)

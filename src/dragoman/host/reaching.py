@@ -36,8 +36,8 @@ _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 class Plan:
     """One connection as it is to be made: `entry` and `options` are those of a `Client`.
 
-    `startup` is in how many seconds the tools have to be listed. `tap` is shown every frame; what has one
-    is nobody else's.
+    `startup` is in how many seconds the tools have to be listed. `tap` is shown every frame. One that is
+    `alone` is nobody else's: it answers, or is looked at, for one host.
     """
 
     name: str
@@ -45,6 +45,7 @@ class Plan:
     options: ClientKeywords = field(repr=False)
     startup: float = _STARTUP
     tap: Tap | None = None
+    alone: bool = False
 
     @property
     def key(self) -> bytes:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from dragoman.client import Client, ToolResult
+from dragoman.client.options import ClientKeywords
 from dragoman.errors import LocalError
 from dragoman.host.config.record import ServerConfig
 from dragoman.host.reaching import plan
@@ -45,13 +46,16 @@ ServerTap: TypeAlias = Callable[[Frame], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """What every server of a host has in common: environment, folder, revision to speak, tap, who runs it."""
+    """What every server of a host has in common: environment, folder, revision to speak, who looks on, who
+    runs it, and further options of its client.
+    """
 
     env: Mapping[str, str]
     folder: Path | None
     protocol: str
     tap: ServerTap | None
     supervisor: Supervisor
+    client: ClientKeywords
 
 
 class Session:
@@ -128,8 +132,11 @@ class Session:
             self._skipped = made
             log.warning("server %r (%s) is not started: %s", self.name, config.origin, made)
             return
-        if setting.tap is not None:
-            made = replace(made, tap=self._tap)
+        if setting.client or setting.tap is not None:
+            # What the entry and its host say comes first.
+            options: ClientKeywords = {**setting.client, **made.options}
+            tap = None if setting.tap is None else self._tap
+            made = replace(made, options=options, tap=tap, alone=True)
         self._running = await setting.supervisor.take(made, self)
 
     async def close(self, *, within: float = 0.0) -> None:

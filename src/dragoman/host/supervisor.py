@@ -112,7 +112,7 @@ class Running:
     def shareable(self) -> bool:
         """Whether several hosts may use it: nothing is kept between requests, and nobody looks on."""
         client = self.client
-        return self.plan.tap is None and client is not None and not client.revision.handshake
+        return not self.plan.alone and client is not None and not client.revision.handshake
 
     @property
     def busy(self) -> bool:
@@ -290,7 +290,7 @@ class Supervisor:
         Raises:
             ClosedError: this was closed.
         """
-        if plan.tap is not None:
+        if plan.alone:
             return await self._begin(plan, user)
         key = plan.key
         async with self._locks.setdefault(key, asyncio.Lock()):
@@ -322,7 +322,7 @@ class Supervisor:
         if running.users or running not in self._running:
             return
         self._running.remove(running)
-        if running.plan.tap is None and self._shared.get(running.plan.key) is running:
+        if not running.plan.alone and self._shared.get(running.plan.key) is running:
             del self._shared[running.plan.key]
         await running.close()
 
