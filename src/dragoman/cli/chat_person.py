@@ -11,7 +11,7 @@ import msgspec
 from dragoman.cli import output
 from dragoman.cli.brush import Brush
 from dragoman.client.terminal import Lines
-from dragoman.host import Answer, Ask, Question, ServerConfig
+from dragoman.host import Answer, Ask, Name, Question, ServerConfig
 from dragoman.host.masking import what
 from dragoman.host.options import SESSION
 
@@ -29,6 +29,7 @@ class Person:
         self._brush = brush
         self._lines = Lines()
         self._turn = asyncio.Lock()
+        self._granted: set[Name] = set()  # a yes for the session holds for questions that wait already
         self.terminal = sys.stdin.isatty() and sys.stderr.isatty()
 
     @property
@@ -58,12 +59,15 @@ class Person:
         if self._preset is not None:
             return self._preset == "yes"
         async with self._turn:
+            if question.name in self._granted and not question.decision.once:
+                return SESSION
             for line in asking(question):
                 output.note(f"{_MARGIN}{line}")
             choices = "[y]es, [N]o" if question.decision.once else "[y]es, yes for this [s]ession, [N]o"
             said = await self.line(f"{_MARGIN}Allow it? {choices}: ")
         word = "" if said is None else said.strip().lower()
         if word in _SESSION and not question.decision.once:
+            self._granted.add(question.name)
             return SESSION
         return word in _YES
 

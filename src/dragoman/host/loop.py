@@ -121,9 +121,9 @@ class Run:
 
     def stop(self) -> None:
         """End it at once, in order: what is under way is given up, and the result says `stopped`."""
-        self._stopping = True
-        if self._task is not None:
+        if not self._stopping and self._task is not None:
             self._task.cancel()
+        self._stopping = True
 
     async def _events(self) -> AsyncIterator[Event]:
         if self._task is not None:
