@@ -148,6 +148,14 @@ def test_a_file_that_is_broken_takes_no_other_host_with_it(place: Place) -> None
     assert "claude-code" in out
 
 
+def test_half_of_a_surrogate_pair_is_shown_as_an_escape(place: Place) -> None:
+    place.write(".cursor/mcp.json", '{"mcpServers": {"a\\ud800": {"command": "c"}}}')
+    assert "a\\ud800" in place.run("config", "--host", "cursor").out
+    value = place.run("config", "--host", "cursor", "--json").value
+    assert value["result"]["hosts"][0]["servers"][0]["name"] == "a\\ud800"
+    assert place.run("explain", "x:y", "--json").value["error"]["kind"] == "usage"
+
+
 def test_dragomans_own_rules_are_looked_at_too(place: Place) -> None:
     place.write(".dragoman/permissions.toml", '[[rule]]\neffect = "allow"\ntool = 5\n')
     out = place.run("config").out

@@ -7,6 +7,8 @@ import tomllib
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dragoman.errors import UsageError
 from dragoman.host import DIALECTS, ServerConfig, Situation, Source
@@ -310,6 +312,12 @@ def test_names_that_a_host_does_not_take():
     assert "reserved" in exported([config("workspace", command="r")], "claude-code").left[0].why
 
 
+def test_half_a_character_is_not_written():
+    one = read("cursor", '{"mcpServers": {"a": {"command": "r", "args": ["\\ud800"]}}}')["a"]
+    for to in HOSTS:
+        assert "surrogate" in exported([one], to).left[0].why
+
+
 # Files that are there already -------------------------------------------------------------------------------
 
 SERVER = config("new", command="run", args=("x",))
@@ -413,7 +421,37 @@ def test_a_file_that_cannot_be_read_is_not_written():
         exported([SERVER], "codex", "[a")
     with pytest.raises(UsageError, match="not YAML"):
         exported([SERVER], "continue", "a: &b c\n")
-    with pytest.raises(
-        UsageError, match="Claude Code does not take the file: .*comment, which JSON does not have"
-    ):
+    with pytest.raises(UsageError, match=r"Claude Code does not take the file: .*JSON does not have"):
         exported([SERVER], "claude-code", '{\n// strict\n"mcpServers": {}}')
+
+
+# Whatever stands in an entry --------------------------------------------------------------------------------
+
+texts = st.text(max_size=12) | st.sampled_from(
+    ["${A}", "$A", "{env:A}", "${env:A}", "${{ secrets.A }}", "'\"\\"]
+)
+words = st.text(min_size=1, max_size=12).filter(str.strip) | st.sampled_from(
+    ["a b", "#x", "- y", "k: v", "~"]
+)
+
+
+@given(
+    name=words,
+    command=words,
+    args=st.lists(texts, max_size=3),
+    env=st.dictionaries(words, texts, max_size=3),
+    start=st.sampled_from(["claude-code", "cursor", "opencode", "codex"]),
+)
+@pytest.mark.parametrize("to", HOSTS)
+def test_any_text_is_read_there_as_it_was_here_or_left_out(to, name, command, args, env, start):
+    one = config(name, command=command, args=tuple(args), env=env, host=start, syntax=start)
+    done = exported([one], to)
+    if done.left:
+        assert done.text == ""
+        return
+    (written,) = done.written
+    there = drafts(to, done.text)[written.name]
+    here = draft(one)
+    assert (there.command, there.args) == (here.command, here.args)
+    left = {key for key, value in here.env.items() if to == "zed" and value == (Ref("env", key),)}
+    assert there.env == {key: value for key, value in here.env.items() if key not in left}

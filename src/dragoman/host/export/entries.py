@@ -5,6 +5,7 @@ Pure. What would make another server of it costs the entry; what only makes it l
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -44,7 +45,12 @@ def write(server: Draft, form: Form, *, to: str, writer: str = "") -> Written:
     Raises:
         Unsayable: the host cannot have this server; the message says why.
     """
-    return _Writing(server, form, to=to, writer=writer or to).done()
+    written = _Writing(server, form, to=to, writer=writer or to).done()
+    try:
+        json.dumps({written.name: written.entry}, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise Unsayable("half of a surrogate pair stands in it, which is no character") from None
+    return written
 
 
 class _Writing:

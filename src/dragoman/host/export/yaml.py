@@ -14,6 +14,9 @@ from dragoman.schema.shapes import is_array, is_object
 LIST: Final = "mcpServers"
 _HEAD: Final = re.compile(rf"{LIST}:[ \t]*(?P<rest>[^#\n]*?)[ \t]*(?:#.*)?")
 _ITEM: Final = re.compile(r"(?P<margin> *)-(?: |$)")
+_PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_WORDS: Final = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
+_FOREIGN: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff]")
 _EMPTY: Final = ("", "[]", "null", "~")
 _HEADER: Final = ("name: Local", "version: 1.0.0", "schema: v1")
 
@@ -114,11 +117,17 @@ def _block(entry: Mapping[str, Any], margin: str) -> list[str]:
 def _mapping(table: Mapping[str, Any]) -> list[str]:
     lines: list[str] = []
     for name, value in table.items():
-        key = name if re.fullmatch(r"[A-Za-z_][\w-]*", name) else json.dumps(name, ensure_ascii=False)
+        key = name if _PLAIN.fullmatch(name) and name.lower() not in _WORDS else _scalar(name)
         if is_object(value) and value:
             lines += [f"{key}:", *(f"  {line}" for line in _mapping(value))]
         elif is_array(value) and value:
-            lines += [f"{key}:", *(f"  - {json.dumps(item, ensure_ascii=False)}" for item in value)]
+            lines += [f"{key}:", *(f"  - {_scalar(item)}" for item in value)]
         else:
-            lines.append(f"{key}: {json.dumps(value, ensure_ascii=False)}")
+            lines.append(f"{key}: {_scalar(value)}")
     return lines
+
+
+def _scalar(value: Any) -> str:
+    """A value as JSON, which is YAML too, but for characters that have no place in a line of it."""
+    text = json.dumps(value, ensure_ascii=False)
+    return _FOREIGN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
