@@ -154,7 +154,10 @@ def call(**members):
         ("", {}, None),
         ("{", {}, "the arguments are no JSON"),
         ("[1]", {}, "no object but list"),
-        ("NaN", {}, "no object but float"),
+        ("1.5", {}, "no object but float"),
+        ('{"a": NaN}', {}, "the arguments are no JSON"),
+        ("[" * 100_000, {}, "the arguments are no JSON"),
+        ('{"a":' * 100_000, {}, "the arguments are no JSON"),
         (None, {}, "expected text; received NoneType"),
     ],
 )

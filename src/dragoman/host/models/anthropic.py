@@ -28,7 +28,7 @@ from dragoman.host.models.base import (
 )
 from dragoman.host.models.defining import Prepared, prepare, report
 from dragoman.host.models.pieces import FAILED, Media, Piece, Text, pieces, structured
-from dragoman.host.models.requests import body, counts, tokens
+from dragoman.host.models.requests import body, counts, number
 from dragoman.host.models.schemas import UnfitError, properties, table, tables
 from dragoman.host.models.strictness import anthropic as held
 from dragoman.host.naming import API_NAMES
@@ -151,9 +151,9 @@ class Messages:
     def usage(self, message: Mapping[str, Any]) -> Usage:
         """Its tokens. What was written to a cache was read as well."""
         said = counts(message.get("usage"))
-        cached = tokens(said, "cache_read_input_tokens")
-        written = tokens(said, "cache_creation_input_tokens")
-        return Usage(tokens(said, "input_tokens") + cached + written, tokens(said, "output_tokens"), cached)
+        cached = number(said, "cache_read_input_tokens")
+        written = number(said, "cache_creation_input_tokens")
+        return Usage(number(said, "input_tokens") + cached + written, number(said, "output_tokens"), cached)
 
     def error(self, body: Mapping[str, Any]) -> Failed | None:
         """The error of a body `{"type": "error", ...}`."""

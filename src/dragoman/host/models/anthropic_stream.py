@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from dragoman.host.models.base import ArgumentsDelta, Delta, Failed, TextDelta, ThoughtDelta, UseStarted
+from dragoman.host.models.requests import number
 from dragoman.host.models.schemas import table
 
 
@@ -30,9 +32,9 @@ class AnthropicReader:
             case "message_start":
                 self._message.update(table(event.get("message")) or {})
             case "content_block_start":
-                return self._start(int(event.get("index", 0)), dict(table(event.get("content_block")) or {}))
+                return self._start(number(event, "index"), dict(table(event.get("content_block")) or {}))
             case "content_block_delta":
-                return self._more(int(event.get("index", 0)), table(event.get("delta")) or {})
+                return self._more(number(event, "index"), table(event.get("delta")) or {})
             case "message_delta":
                 self._message.update(table(event.get("delta")) or {})
                 usage = table(self._message.get("usage")) or {}
@@ -87,7 +89,7 @@ class AnthropicReader:
         if not text:
             return dict(block)
         try:
-            found = json.loads(text)
-        except ValueError:
+            found: object = msgspec.json.decode(text)
+        except (ValueError, RecursionError):
             return {**block, "input": text}
         return {**block, "input": found if isinstance(found, Mapping) else text}

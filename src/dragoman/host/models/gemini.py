@@ -5,9 +5,10 @@ Pure conversion both ways; no client, no key, no network.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
+
+import msgspec
 
 from dragoman.client import ToolResult
 from dragoman.errors import UsageError
@@ -26,8 +27,8 @@ from dragoman.host.models.base import (
 from dragoman.host.models.defining import Prepared, prepare, report
 from dragoman.host.models.gemini_schemas import json_schema, openapi
 from dragoman.host.models.gemini_stream import GeminiReader, error_of
-from dragoman.host.models.pieces import FAILED, Media, Text, pieces
-from dragoman.host.models.requests import body, counts, tokens
+from dragoman.host.models.pieces import FAILED, Media, Text, pieces, structured
+from dragoman.host.models.requests import body, counts, number
 from dragoman.host.models.schemas import UnfitError, table, tables
 from dragoman.host.naming import API_NAMES
 
@@ -176,9 +177,9 @@ class Gemini:
     def usage(self, message: Mapping[str, Any]) -> Usage:
         """Its tokens. Thoughts are output."""
         said = counts(message.get("usageMetadata"))
-        read = tokens(said, "promptTokenCount") + tokens(said, "toolUsePromptTokenCount")
-        written = tokens(said, "candidatesTokenCount") + tokens(said, "thoughtsTokenCount")
-        return Usage(read, written, tokens(said, "cachedContentTokenCount"))
+        read = number(said, "promptTokenCount") + number(said, "toolUsePromptTokenCount")
+        written = number(said, "candidatesTokenCount") + number(said, "thoughtsTokenCount")
+        return Usage(read, written, number(said, "cachedContentTokenCount"))
 
     def error(self, body: Mapping[str, Any]) -> Failed | None:
         """The error of a body `{"error": {...}}`."""
@@ -240,13 +241,13 @@ def _output(said: str, result: ToolResult) -> Any:
 
 def _same(text: str, value: object) -> bool:
     try:
-        return bool(json.loads(text) == value)
-    except ValueError:
+        return bool(msgspec.json.decode(text) == value)
+    except (ValueError, RecursionError):
         return False
 
 
 def _json(result: ToolResult) -> str:
-    return json.dumps(result.structured, ensure_ascii=False) if result.has_structured else ""
+    return structured(result) if result.has_structured else ""
 
 
 def _can_show(piece: Text | Media) -> bool:

@@ -26,7 +26,7 @@ from dragoman.host.models.defining import Prepared, prepare
 from dragoman.host.models.openai_chat_stream import ChatReader, identity
 from dragoman.host.models.openai_common import FILES, IMAGES, error_of, failed, parameters
 from dragoman.host.models.pieces import Media, Piece, Text, pieces, structured, texts
-from dragoman.host.models.requests import body, counts, read_use, tokens
+from dragoman.host.models.requests import body, counts, number, read_use
 from dragoman.host.models.schemas import table, tables
 from dragoman.host.naming import API_NAMES
 
@@ -163,8 +163,8 @@ class Chat:
     def usage(self, message: Mapping[str, Any]) -> Usage:
         """Its tokens."""
         said = counts(message.get("usage"))
-        cached = tokens(counts(said.get("prompt_tokens_details")), "cached_tokens")
-        return Usage(tokens(said, "prompt_tokens"), tokens(said, "completion_tokens"), cached)
+        cached = number(counts(said.get("prompt_tokens_details")), "cached_tokens")
+        return Usage(number(said, "prompt_tokens"), number(said, "completion_tokens"), cached)
 
     def error(self, body: Mapping[str, Any]) -> Failed | None:
         """The error of a body."""

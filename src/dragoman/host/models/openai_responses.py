@@ -26,7 +26,7 @@ from dragoman.host.models.names import legal
 from dragoman.host.models.openai_common import FILES, IMAGES, error_of, failed, parameters
 from dragoman.host.models.openai_responses_stream import ResponsesReader
 from dragoman.host.models.pieces import Media, Piece, Text, pieces, structured, texts
-from dragoman.host.models.requests import body, counts, read_use, tokens
+from dragoman.host.models.requests import body, counts, number, read_use
 from dragoman.host.models.schemas import table, tables
 from dragoman.host.naming import API_NAMES
 
@@ -146,8 +146,8 @@ class Responses:
     def usage(self, message: Mapping[str, Any]) -> Usage:
         """Its tokens."""
         said = counts(message.get("usage"))
-        cached = tokens(counts(said.get("input_tokens_details")), "cached_tokens")
-        return Usage(tokens(said, "input_tokens"), tokens(said, "output_tokens"), cached)
+        cached = number(counts(said.get("input_tokens_details")), "cached_tokens")
+        return Usage(number(said, "input_tokens"), number(said, "output_tokens"), cached)
 
     def error(self, body: Mapping[str, Any]) -> Failed | None:
         """The error of a body, or of a response that failed."""

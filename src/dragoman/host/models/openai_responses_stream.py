@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from dragoman.host.models.base import ArgumentsDelta, Delta, Failed, TextDelta, ThoughtDelta, UseStarted
+from dragoman.host.models.requests import number
 from dragoman.host.models.schemas import table, tables
 
 _ENDS: Final = frozenset({"response.completed", "response.incomplete", "response.failed"})
@@ -37,7 +38,7 @@ class ResponsesReader:
         if kind == "error":
             inner = table(event.get("error")) or event
             return [Failed(str(inner.get("code") or "error"), str(inner.get("message", "")))]
-        index = int(event.get("output_index", 0))
+        index = number(event, "output_index")
         if kind in ("response.output_item.added", "response.output_item.done"):
             return self._item(index, dict(table(event.get("item")) or {}))
         return self._more(kind, index, event=event)
@@ -70,7 +71,7 @@ class ResponsesReader:
             return []
         if kind in _TEXTS:
             part_type, member = _TEXTS[kind]
-            part = self._part(index, int(event.get("content_index", 0)), kind=part_type)
+            part = self._part(index, number(event, "content_index"), kind=part_type)
             part[member] = f"{part.get(member, '')}{delta}"
             return [TextDelta(delta)]
         if kind in _THOUGHTS:
@@ -85,7 +86,8 @@ class ResponsesReader:
         item = self._items.setdefault(index, {"type": "message", "role": "assistant"})
         content = tables(item.get("content"))
         parts = [dict(part) for part in content]
-        while len(parts) <= place:
+        place = min(place, len(parts))  # parts come in their order, whatever a server counts
+        if place == len(parts):
             parts.append({"type": kind, "annotations": []} if kind == "output_text" else {"type": kind})
         item["content"] = parts
         return parts[place]

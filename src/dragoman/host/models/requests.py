@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
+
+import msgspec
 
 from dragoman.host.models.base import ToolUse
 from dragoman.host.models.schemas import table
@@ -23,10 +24,10 @@ def counts(usage: object) -> Mapping[str, Any]:
     return table(usage) or {}
 
 
-def tokens(usage: Mapping[str, Any], name: str) -> int:
-    """One count of tokens; 0 where it is not said."""
-    found = usage.get(name)
-    return found if isinstance(found, int) else 0
+def number(value: Mapping[str, Any], name: str) -> int:
+    """A count or a place; 0 where there is none."""
+    found = value.get(name)
+    return found if isinstance(found, int) and found > 0 else 0
 
 
 def read_use(id_: str, name: str, *, arguments: object) -> ToolUse:
@@ -36,8 +37,8 @@ def read_use(id_: str, name: str, *, arguments: object) -> ToolUse:
     if not arguments.strip():
         return ToolUse(id_, name, {}, raw=arguments)
     try:
-        found: object = json.loads(arguments)
-    except ValueError as exc:
+        found: object = msgspec.json.decode(arguments)
+    except (ValueError, RecursionError) as exc:
         return ToolUse(id_, name, {}, raw=arguments, fault=f"the arguments are no JSON: {exc}")
     given = table(found)
     if given is None:

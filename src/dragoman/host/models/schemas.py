@@ -6,6 +6,7 @@ Knows no API. What is lost on the way is told, never swallowed.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any, Final, NamedTuple, TypeAlias, cast
@@ -14,6 +15,7 @@ from urllib.parse import unquote
 Schema: TypeAlias = dict[str, Any]
 
 COMBINATORS: Final = ("allOf", "anyOf", "oneOf")
+_INDEX: Final = re.compile("[0-9]{1,9}")
 _TOLD: Final = 200  # characters of a value that still go into a description
 
 
@@ -85,7 +87,9 @@ def resolve(root: Mapping[str, Any], ref: object) -> Mapping[str, Any] | None:
         key = unquote(part).replace("~1", "/").replace("~0", "~")
         if isinstance(found, Mapping):
             found = cast("Mapping[str, Any]", found).get(key)
-        elif isinstance(found, list) and key.isdigit() and int(key) < len(cast("list[object]", found)):
+        elif (
+            isinstance(found, list) and _INDEX.fullmatch(key) and int(key) < len(cast("list[object]", found))
+        ):
             found = cast("list[object]", found)[int(key)]
         else:
             return None
