@@ -176,7 +176,8 @@ FILES = {
     "raises.py": "import no_such_module\n",
     "ends.py": "import sys\nsys.exit(0)\n",
     "sums.py": "from dragoman import Server\nserver = Server('s', version='1')\n"
-    "@server.tool\nasync def add(a: int, b: int) -> int:\n    return a + b\n",
+    "@server.tool\nasync def add(a: int, b: int) -> int:\n    return a + b\n"
+    "made = 7\ndef fails():\n    raise RuntimeError('no')\n",
     "plain.txt": "no program\n",
 }
 
@@ -200,9 +201,28 @@ def commands(folder: Path) -> list[Said]:
         "call sums.py add a",
         "call sums.py add --args 7",
         "call sums.py nothing",
+        "call sums.py add a=1 b=2 b=3",
+        "call sums.py add a=2 a.b=1",
+        "call sums.py add --args {",
+        "run sums.py:add",
+        "run sums.py:made",
+        "run sums.py:fails",
+        "run sums.py --http ::1:80",
+        "call sums.py",
+        "mock",
         "list http://127.0.0.1:1/mcp --timeout 0.1",
     ]
     return [command(folder, *line.split()) for line in lines]
+
+
+def closed(folder: Path) -> list[Said]:
+    """A server over stdio without a stdin."""
+    (folder / "sums.py").write_text(FILES["sums.py"])
+    line = f"{sys.executable} -m dragoman run sums.py <&-"
+    done = subprocess.run(
+        ["sh", "-c", line], cwd=folder, capture_output=True, text=True, timeout=60, check=False
+    )
+    return [Said("dragoman", done.stderr.splitlines()[0].partition(": ")[2])]
 
 
 async def others(folder: Path) -> list[Said]:

@@ -55,6 +55,7 @@ async def programs(folder: Path) -> list[Said]:
         await connect([sys.executable], cwd=folder / "nowhere"),
         await connect([sys.executable], env={"A=B": "c"}),
         await connect(["a\0b"]),
+        await connect([sys.executable], env={"A": 7}),
         at(lambda: ChildTransport([])),
     ]
 

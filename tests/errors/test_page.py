@@ -14,8 +14,9 @@ from dragoman import errors
 from dragoman.jsonrpc import envelope
 from dragoman.model import lifecycle
 from dragoman.transports import http_fault, runner
-from tests.errors import calling, serving, starting
+from tests.errors import calling, more, registering, serving, starting
 from tests.errors.caught import Said
+from tests.errors.written import written
 from tests.needs import ROOT
 
 PAGE = (ROOT / "docs" / "errors.md").read_text()
@@ -31,6 +32,18 @@ FOLDERS = {
     "results": calling.results,
     "tools": calling.tools,
     "sockets": calling.sockets_ending,
+    "verbs": more.verbs,
+    "files": more.files,
+    "handlers": more.handlers,
+    "wires": more.wires,
+    "what takes its time": more.longer,
+    "skills": more.skills,
+    "what is not installed": more.missing,
+    "closed stdin": serving.closed,
+    "making servers": registering.servers,
+    "adding tools": registering.tools,
+    "adding resources": registering.resources,
+    "running in a loop": registering.loops,
     "codes": serving.codes,
     "statuses": serving.statuses,
     "other codes": serving.others,
@@ -122,3 +135,58 @@ def test_every_code_has_its_line() -> None:
 def test_every_status_that_has_a_hint_has_its_line() -> None:
     listed = {int(row.message.split()[1]) for row in ROWS if row.kind == "HttpError"}
     assert set(http_fault._HINTS) <= listed
+
+
+# Messages of the client and the transports that are not on the page, and why.
+NOT_LISTED = {
+    "…: …": "another message with its place before it",
+    "URL: …": "another message with its place before it",
+    "…: there is no way to the client": "what a server's own function is told when its client has left",
+    "resources are read while a tool, a prompt or a resource is called": "the same, where it was kept",
+    "lifespan: expected an async context manager, received …": "a line of the log; calls end with -32603",
+    "there is a … … already: give it another name, or remove the other": "listed for a tool",
+    "a … needs a name: @server.…(..., name=...)": "listed for a prompt",
+    "there is no … … to replace": "not reached by what a user calls",
+    "the connection … …": "listed with the words that it is put together from",
+    "server %r gave the cursor %r twice: its list of %s is cut there": "a line of the log",
+    "server %r: a malformed entry of its list of %s is left out: %s": "a line of the log",
+}
+# Those who drive a transport, a connection or a stream by themselves read the code beside it.
+BY_HAND = frozenset(
+    """
+    this transport has been opened before|this transport has not been opened|it is open already
+    id … is already in use by a request that is not answered yet
+    id … is already in use, or there are more than … requests at once
+    a message on this transport is one line|it was closed from this side|the connection is closed
+    the connection was closed|the reply was given up|this connection is not free|this connection is not open
+    the result of … does not fit: …|the answer is none: …
+    the caller cannot be asked for …: an HTTP answer carries nothing else
+    """.strip()
+    .replace("\n", "|")
+    .split("|")
+)
+
+
+@pytest.mark.parametrize("layer", ["client", "transports", "server"])
+def test_what_stands_in_the_code_stands_on_the_page(layer: str) -> None:
+    by_hand = {message.strip() for message in BY_HAND}
+    rows = [re.compile(".*".join(map(re.escape, _bare(row.message).split("…"))), re.DOTALL) for row in ROWS]
+    unlisted = [
+        one
+        for one in written(ROOT / "src" / "dragoman" / layer)
+        if one.message not in NOT_LISTED
+        and one.message not in by_hand
+        # What differs may be any of the words that a row has in its place, so the two are held against each
+        # other the other way round too.
+        and not any(row.fullmatch(_bare(one.message)) for row in rows)
+        and not any(_pattern(one.message).fullmatch(_bare(row.message)) for row in ROWS)
+    ]
+    assert unlisted == []
+
+
+def _bare(message: str) -> str:
+    return message.replace("'…'", "…")
+
+
+def _pattern(message: str) -> re.Pattern[str]:
+    return re.compile(".*".join(map(re.escape, _bare(message).split("…"))), re.DOTALL)

@@ -82,7 +82,8 @@ class Following:
             if not limit.expired():
                 raise
             text = f"the task that the call became was not over within {seconds:g} s"
-            raise DeadlineError(text, stage="overall", hint="a larger timeout=") from None
+            name = self._connection.target.name
+            raise DeadlineError(text, server=name, stage="overall", hint="a larger timeout=") from None
         except RemoteError:
             raise  # it is not there any more
         except BaseException:

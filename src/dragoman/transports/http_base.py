@@ -17,6 +17,7 @@ import msgspec
 from dragoman.errors import UsageError
 
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+_LABEL: Final = 63  # characters of one part of a host name
 _LOOPBACK_NAMES: Final = ("localhost", "::1")
 # What may stand in a request target as it is (RFC 3986); everything else is percent-encoded.
 _TARGET_SAFE: Final = "!#$%&'()*+,/:;=?@[]~"
@@ -93,12 +94,14 @@ def _host(host: str, scheme: str) -> str:
         raise UsageError(f"URL: expected a host after {scheme}://")
     if any(char <= " " or char in '<>"\\^`{|}' for char in host):
         raise UsageError("URL: the host holds a character that no host name has")
-    if host.isascii():
-        return host
     try:
-        return host.encode("idna").decode("ascii")
+        name = host if host.isascii() else host.encode("idna").decode("ascii")
     except UnicodeError:
-        raise UsageError("URL: the host is no name that DNS can carry") from None
+        name = ""
+    # Where a part is longer or empty, the resolver raises what is no OSError (RFC 1035, 2.3.4).
+    if ":" not in name and not all(0 < len(part) <= _LABEL for part in name.removesuffix(".").split(".")):
+        raise UsageError("URL: the host is no name that DNS can carry")
+    return name
 
 
 def basic(user: str, password: str) -> str:

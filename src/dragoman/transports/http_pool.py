@@ -198,9 +198,10 @@ class Pool:
         loop = asyncio.get_running_loop()
         first = via or address
         context = self._tls() if first.scheme == "https" else None
-        _, connection = await loop.create_connection(
-            lambda: Connection(self._freed), first.host, first.port, ssl=context
-        )
+        connection = Connection(
+            self._freed
+        )  # before there is a socket: without a parser there is no use for one
+        await loop.create_connection(lambda: connection, first.host, first.port, ssl=context)
         if via is None or address.scheme == "http":
             return connection
         try:
