@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from argparse import Namespace
-from contextlib import closing, nullcontext
+from contextlib import closing, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, Self
@@ -17,6 +17,8 @@ from dragoman.cli.brush import Brush
 from dragoman.cli.chat_person import Person
 from dragoman.errors import DragomanError, UsageError
 from dragoman.host import Host, Limits, Model, Prices, Run, RunResult, RunState, ScriptedModel, Trace
+from dragoman.host.lock import FILE as LOCK
+from dragoman.host.lock import Lock, read_lock
 from dragoman.host.reading import command_line
 from dragoman.host.run_state import saver
 from dragoman.host.talk import AnyModel
@@ -98,6 +100,7 @@ class Chat:
             approve=True if options.trusted else self._person.approve,
             trusted=True if options.trusted else None,
             trace=trace,
+            lock=_lock(options),
         )
 
     def _tell(self, host: Host) -> None:
@@ -205,11 +208,13 @@ class Interrupts:
         self.left = False
 
     def __enter__(self) -> Self:
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._hit)
+        with suppress(NotImplementedError):  # Windows, whose loops have none: Ctrl-C then ends the program
+            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, self._hit)
         return self
 
     def __exit__(self, *error: object) -> None:
-        asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)
+        with suppress(NotImplementedError):
+            asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)
 
     def _hit(self) -> None:
         run = self._chat.running
@@ -283,6 +288,12 @@ def _system(text: str | None) -> str | None:
 
 def _state(file: str | None) -> RunState | None:
     return RunState.load(file) if file is not None and Path(file).exists() else None
+
+
+def _lock(options: Namespace) -> Lock | None:
+    """What the folder's servers were when somebody looked at them."""
+    path = Path(options.folder) / LOCK
+    return None if options.no_lock or not path.exists() else read_lock(path)
 
 
 def _trace(options: Namespace) -> Trace | None:

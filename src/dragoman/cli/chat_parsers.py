@@ -28,6 +28,8 @@ def chat() -> Parser:
     )
     parser.add_argument("--defer", action="store_true", help="let the model search for tools; show it none")
     parser.add_argument("--resume", metavar="FILE", help="go on from there if it exists, and save there")
+    lock = "heed no lock (default: dragoman.lock.json in the folder, if it is there)"
+    parser.add_argument("--no-lock", action="store_true", help=lock)
     trace = parser.add_mutually_exclusive_group()
     trace.add_argument(
         "--trace", metavar="FILE", help="where calls are written down (default: see dragoman trace)"

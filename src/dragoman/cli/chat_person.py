@@ -40,7 +40,11 @@ class Person:
     async def line(self, prompt: str) -> str | None:
         """What the person types next; None at the end of it."""
         self._show(prompt)
-        line = await self._lines.next(sys.stdin.fileno())
+        try:
+            line = await self._lines.next(sys.stdin.fileno())
+        except asyncio.CancelledError:
+            self._show("\n")
+            raise
         if line is None:
             self._show("\n")
         return line
