@@ -9,14 +9,22 @@ from typing import Any, Final
 import msgspec
 
 from dragoman.client import OtherContent, ToolResult
-from dragoman.host.models import APIS, anthropic_rules, gemini, gemini_schemas, openai_chat, openai_responses
+from dragoman.host.models import (
+    APIS,
+    anthropic,
+    anthropic_rules,
+    gemini,
+    gemini_schemas,
+    openai_chat,
+    openai_responses,
+)
 from dragoman.host.models.base import Api, Block, Shown, ToolUse
 from dragoman.host.models.schemas import UnfitError
-from dragoman.host.models.strictness import openai_faults
+from dragoman.host.models.strictness import anthropic_faults, openai_faults
 from dragoman.host.naming import API_NAMES
 from dragoman.model import ContentBlock, Tool
 
-from .expecting import Fact, Says
+from .expecting import Fact, Present, Says
 from .forms import Case, listed, table
 
 _USE: Final = ToolUse("call_1", "t", {})
@@ -37,9 +45,11 @@ def run(host: str, kind: str, given: Case) -> dict[str, Any]:
         return _search(api, given)
     if kind in ("message-order", "order", "parallel", "history"):
         return {"request": _request(_order(host, given))}
-    if kind in ("tool", "definition", "tools"):
-        return _tool(api, given)
-    return {}
+    if kind in ("parameter-name", "property-name"):
+        return _parameter(host, given)
+    if kind in ("tool-count", "limit", "limits"):
+        return _count(api, given)
+    return _tool(api, given) if kind in ("tool", "definition", "tools") else {}
 
 
 def _request(fault: object) -> Says:
@@ -59,11 +69,13 @@ def _name(host: str, given: Case) -> dict[str, Any]:
 
 
 def _schema(api: Api, given: Case) -> dict[str, Any]:
+    given = _declared(given)
     schema = table(next((given[name] for name in _MEMBERS if name in given), None))
     strict = given.get("strict") is True
     found = api.definitions([Shown("t", Tool(name="t", input_schema=schema))], strict=strict)
     out: dict[str, Any] = {"dropped": [item.keyword for item in found.dropped]}
-    out["request"] = _request(_schema_fault(api, given, schema=schema))
+    fault = _schema_fault(api, given, schema=schema)
+    out |= {"request": _request(fault), "accepted": Present(not fault, str(fault))}
     for block in found.blocks:
         function = table(block.get("function")) or block
         made = next((function[name] for name in _MEMBERS if name in function), None)
@@ -71,6 +83,31 @@ def _schema(api: Api, given: Case) -> dict[str, Any]:
     if api.name == "gemini":
         out["parameters"] = _openapi(schema)
     return out
+
+
+def _declared(given: Case) -> Case:
+    """A definition of a tool, wherever a case has it."""
+    for name in ("functionDeclaration", "declaration", "function", "tool", "definition"):
+        if isinstance(given.get(name), Mapping):
+            return {**given, **_declared(table(given[name]))}
+    return given
+
+
+def _parameter(host: str, given: Case) -> dict[str, Any]:
+    """Whether a name may be that of an argument."""
+    rules = {"anthropic-messages": anthropic.PROPERTY, "gemini": gemini_schemas.PARAMETER}
+    name = str(given.get("name", given.get("parameter", given.get("property"))))
+    accepted = host not in rules or rules[host].fullmatch(name) is not None
+    return {"accepted": accepted, "request": _request(None if accepted else name)}
+
+
+def _count(api: Api, given: Case) -> dict[str, Any]:
+    """Whether so many tools go into one request."""
+    said = given.get("count", given.get("tools"))
+    count = said if isinstance(said, int) else len(listed(said))
+    shown = [Shown(f"t{index}", Tool(name="t", input_schema={"type": "object"})) for index in range(count)]
+    accepted = not api.definitions(shown).left_out
+    return {"accepted": accepted, "request": _request(None if accepted else count)}
 
 
 def _schema_fault(api: Api, given: Case, *, schema: dict[str, Any]) -> object:
@@ -87,7 +124,9 @@ def _schema_fault(api: Api, given: Case, *, schema: dict[str, Any]) -> object:
         return "not in OpenAPI's form" if "parameters" in given and _openapi(schema) is None else None
     if "allOf" in schema:
         return "a combinator at the root"
-    return next(openai_faults(schema), None) if given.get("strict") is True else None
+    if given.get("strict") is not True:
+        return None
+    return next((anthropic_faults if api.name == "anthropic-messages" else openai_faults)(schema), None)
 
 
 def _openapi(schema: dict[str, Any]) -> Any:

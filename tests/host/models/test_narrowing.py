@@ -199,6 +199,24 @@ def test_what_anthropic_has_no_grammar_for_stands_in_the_description(schema, bec
     assert prop(schema, convert=strictness.anthropic) == becomes
 
 
+@pytest.mark.parametrize(
+    ("schema", "says"),
+    [
+        (obj({}), "additionalProperties at the root has to be false"),
+        (
+            obj({"a": {"type": "string", "minLength": 1}}, additionalProperties=False),
+            "minLength at /properties/a",
+        ),
+        (obj({"a": {}}, additionalProperties=False), "/properties/a takes any value"),
+        (obj({"a": {"$ref": "#"}}, additionalProperties=False), "refers to what it is in: '#'"),
+        (obj({"a": {"type": "string"}}, additionalProperties=False), None),
+    ],
+)
+def test_the_check_of_anthropics_strict_schemas(schema, says):
+    assert says in "".join(strictness.anthropic_faults(schema)) if says else True
+    assert bool([*strictness.anthropic_faults(schema)]) is (says is not None)
+
+
 def test_anthropic_has_no_grammar_for_a_schema_that_refers_to_itself():
     with pytest.raises(UnfitError, match="refers to what it is in"):
         strictness.anthropic(SCHEMAS["recursive"])

@@ -13,6 +13,7 @@ from dragoman.host.models.schemas import (
     Lost,
     Schema,
     UnfitError,
+    is_object,
     items,
     properties,
     required,
@@ -25,6 +26,19 @@ from dragoman.host.models.subset import Subset, narrow
 
 _FORMATS: Final = frozenset(
     {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
+)
+_STRUCTURE: Final = frozenset(
+    {
+        "properties",
+        "required",
+        "additionalProperties",
+        "items",
+        "anyOf",
+        "$ref",
+        "$defs",
+        "definitions",
+        "$schema",
+    }
 )
 _ANNOTATIONS: Final = frozenset({"type", "title", "description", "enum", "const"})
 
@@ -74,12 +88,24 @@ def anthropic(schema: Mapping[str, Any]) -> tuple[Schema, list[Lost]]:
         UnfitError: there is none that every valid call fits.
     """
     out, lost = narrow(schema, ANTHROPIC)
-    for path, part in subschemas(out):
-        if not _says_something(part):
-            raise UnfitError(f"{where(path)} takes any value")
-        if part.get("$ref") is not None and _recurs(out, str(part["$ref"])):
-            raise UnfitError(f"$ref at {where(path)} refers to what it is in: {part['$ref']!r}")
+    fault = next(anthropic_faults(out), None)
+    if fault is not None:
+        raise UnfitError(fault)
     return out, lost
+
+
+def anthropic_faults(schema: Mapping[str, Any]) -> Iterator[str]:
+    """What Anthropic's API refuses in a schema with `strict: true`, each with its place."""
+    for path, part in subschemas(schema):
+        place = where(path)
+        for keyword in part.keys() - ANTHROPIC.keywords - _STRUCTURE - {"allOf"}:
+            yield f"{keyword} at {place}"
+        if not _says_something(part):
+            yield f"{place} takes any value"
+        if is_object(part) and part.get("additionalProperties") is not False:
+            yield f"additionalProperties at {place} has to be false"
+        if part.get("$ref") is not None and _recurs(schema, str(part["$ref"])):
+            yield f"$ref at {place} refers to what it is in: {part['$ref']!r}"
 
 
 def openai_faults(schema: Mapping[str, Any]) -> Iterator[str]:
@@ -95,9 +121,7 @@ def openai_faults(schema: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _part_faults(part: Mapping[str, Any], place: str) -> Iterator[str]:
-    structure = {"properties", "required", "additionalProperties", "items", "anyOf", "$ref", "$defs"}
-    known = OPENAI.keywords | structure | {"definitions", "$schema"}
-    for keyword in part.keys() - known:
+    for keyword in part.keys() - OPENAI.keywords - _STRUCTURE:
         yield f"{keyword} at {place}"
     if "$ref" in part and part.keys() - {"$ref", "$defs", "definitions"}:
         yield f"$ref with other keywords beside it at {place}"
@@ -148,7 +172,7 @@ def _levels(schema: Mapping[str, Any]) -> int:
 
 
 def _says_something(part: Mapping[str, Any]) -> bool:
-    return bool(types(part)) or "anyOf" in part or "$ref" in part
+    return bool(types(part)) or any(keyword in part for keyword in ("anyOf", "allOf", "$ref"))
 
 
 def _recurs(root: Mapping[str, Any], ref: str) -> bool:
