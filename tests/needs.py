@@ -48,7 +48,7 @@ def npm_modules() -> Path:
 
 
 def peer_python(name: str) -> str:
-    """The interpreter of a Python peer: `mcp2`, `mcp1`, `fastmcp4` or `servers`."""
+    """The interpreter of a Python peer: `mcp2`, `mcp1`, `fastmcp4`, `servers` or `providers`."""
     folder = PEERS / name
     return (
         str(folder / "bin" / "python")
