@@ -11,7 +11,7 @@ from typing import Any
 from dragoman.host import Host, Machine
 
 SERVER = """
-import asyncio, os, sys
+import asyncio, os, sys, time
 from pathlib import Path
 from dragoman import Context, Server
 
@@ -48,6 +48,11 @@ def where() -> str:
 @server.tool(annotations=READS)
 async def slow(seconds: float) -> str:
     await asyncio.sleep(seconds)
+    return "done"
+
+@server.tool(annotations=READS, inline=True)
+def busy(seconds: float) -> str:
+    time.sleep(seconds)  # and hears nothing meanwhile
     return "done"
 
 @server.tool(annotations=READS)

@@ -550,4 +550,4 @@ async def test_of_vs_codes_two_servers_of_one_name_both_run(place):
         assert len(found.sessions) == 2
         assert {session.state for session in found.sessions.values()} == {"connected"}
         names = [shown.name for shown in await found.shown()]
-        assert len(set(names)) == len(names) == 2 * 12
+        assert len(set(names)) == len(names) == 2 * 13

@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dragoman.client import member
 from dragoman.client.member import Retry
-from dragoman.errors import ClosedError
+from dragoman.errors import ClosedError, UsageError
 from dragoman.host import Frame, Host, Supervisor, Trace
 from tests.host.places import Place, alive, use
 
@@ -111,6 +114,34 @@ async def test_a_server_that_died_is_there_for_the_next_call(place):
         after = await pid(found)
         assert before != after
         assert not alive(before)
+
+
+async def test_a_server_that_hangs_is_replaced(place, monkeypatch):
+    monkeypatch.setattr(member, "_PING", 1.0)
+    servers(place, service=place.entry)
+    async with Supervisor(retry=SOON, health=0.1) as supervisor:
+        async with place.host("claude-code", supervisor=supervisor) as found:
+            first = await pid(found)
+            os.kill(first, signal.SIGSTOP)
+            await until(lambda: len(place.starts) == 2 and found.sessions["service"].state == "connected")
+            assert not alive(first)
+            assert await pid(found) == place.starts[1]
+
+
+async def test_a_server_at_work_is_not_taken_for_one_that_hangs(place, monkeypatch):
+    monkeypatch.setattr(member, "_PING", 1.0)
+    servers(place, service=place.entry)
+    async with Supervisor(retry=SOON, health=0.1) as supervisor:
+        async with place.host("claude-code", supervisor=supervisor) as found:
+            outcome = await found.answer(use("busy", seconds=1.5))
+            assert outcome.result.text == "done"
+    assert len(place.starts) == 1
+
+
+@pytest.mark.parametrize("options", [{"at_once": 0}, {"idle_stop": 0}, {"health": -1}])
+def test_numbers_that_cannot_be_are_named(options):
+    with pytest.raises(UsageError, match=next(iter(options))):
+        Supervisor(**options)
 
 
 async def test_a_start_that_takes_long_holds_up_no_other(place):

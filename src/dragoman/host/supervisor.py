@@ -18,7 +18,7 @@ import msgspec
 from dragoman.client import Client
 from dragoman.client.changes import Change
 from dragoman.client.member import Member, Retry
-from dragoman.errors import ClosedError, LocalError
+from dragoman.errors import ClosedError, LocalError, UsageError
 from dragoman.host.reaching import Plan
 from dragoman.host.trace import Entry
 from dragoman.model import Tool
@@ -31,6 +31,7 @@ and is started again by the next call."""
 
 RETRY: Final = Retry()
 AT_ONCE: Final = 8
+HEALTH: Final = 60.0
 _CALL: Final = "tools/call"
 _STATES: Final[dict[str, State]] = {
     "new": "new",
@@ -59,7 +60,13 @@ class Running:
     """
 
     def __init__(
-        self, plan: Plan, *, retry: Retry | None, starts: asyncio.Semaphore, idle_stop: float | None
+        self,
+        plan: Plan,
+        *,
+        retry: Retry | None,
+        starts: asyncio.Semaphore,
+        idle_stop: float | None,
+        health: float | None,
     ) -> None:
         self.plan = plan
         self.tools: dict[str, Tool] = {}
@@ -67,6 +74,8 @@ class Running:
         self._retry = retry
         self._starts = starts
         self._idle_stop = idle_stop
+        self._health = health
+        self._pulse: asyncio.TimerHandle | None = None
         self._member: Member | None = None
         self._calls = 0
         self._timer: asyncio.TimerHandle | None = None
@@ -141,6 +150,7 @@ class Running:
         else:
             await self._begin(member)
         self._rest()
+        self._look_later()
 
     async def _begin(self, member: Member) -> None:
         if self._member is member:  # it was not closed meanwhile
@@ -178,8 +188,9 @@ class Running:
     async def close(self) -> None:
         """End it for good, with its process."""
         self._closed = True
-        if self._timer is not None:
-            self._timer.cancel()
+        for timer in (self._timer, self._pulse):
+            if timer is not None:
+                timer.cancel()
         if self._stopping is not None:
             await asyncio.wait([self._stopping])
         member, self._member = self._member, None
@@ -234,6 +245,18 @@ class Running:
             self._member.settled.clear()
             self._member.hurry()
 
+    def _look_later(self) -> None:
+        if self._pulse is not None:
+            self._pulse.cancel()
+        if self._health is not None and not self._closed and self._member is not None:
+            self._pulse = asyncio.get_running_loop().call_later(self._health, self._look)
+
+    def _look(self) -> None:
+        """Ask for a sign of life, unless a call is on its way, which the server may be busy with."""
+        if self._member is not None and self.client is not None and not self.busy:
+            self._member.suspect()
+        self._look_later()
+
     def _rest(self) -> None:
         """Stop it when nothing is asked of it for a while."""
         if self._timer is not None:
@@ -265,15 +288,27 @@ class Supervisor:
     Hosts that are given the same one share a server where their entries come to the same and its revision
     keeps no state between requests. `retry` says when a lost server is tried again (never, with None);
     `at_once` how many programs are started at a time; `idle_stop` after how many seconds without a call a
-    server is stopped, None for never: the next call starts it again.
+    server is stopped, None for never: the next call starts it again. Every `health` seconds a server that
+    nothing is asked of is asked for a sign of life, and replaced if there is none; None for never.
     """
 
     def __init__(
-        self, *, retry: Retry | None = RETRY, at_once: int = AT_ONCE, idle_stop: float | None = None
+        self,
+        *,
+        retry: Retry | None = RETRY,
+        at_once: int = AT_ONCE,
+        idle_stop: float | None = None,
+        health: float | None = HEALTH,
     ) -> None:
+        if at_once < 1:
+            raise UsageError(f"at_once: expected a number from 1 up; received {at_once!r}")
+        for name, value in (("idle_stop", idle_stop), ("health", health)):
+            if value is not None and not value > 0:
+                raise UsageError(f"{name}: expected seconds above 0, or None; received {value!r}")
         self._retry = retry
         self._starts = asyncio.Semaphore(at_once)
         self._idle_stop = idle_stop
+        self._health = health
         self._running: list[Running] = []
         self._shared: dict[bytes, Running] = {}
         self._locks: dict[bytes, asyncio.Lock] = {}
@@ -306,7 +341,13 @@ class Supervisor:
     async def _begin(self, plan: Plan, user: Hashable) -> Running:
         if self._closed:
             raise ClosedError("this supervisor was closed", server=plan.name, stage="connect")
-        running = Running(plan, retry=self._retry, starts=self._starts, idle_stop=self._idle_stop)
+        running = Running(
+            plan,
+            retry=self._retry,
+            starts=self._starts,
+            idle_stop=self._idle_stop,
+            health=self._health,
+        )
         running.users.add(user)
         self._running.append(running)
         try:
