@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pty
-import re
-import select
 import sys
 from pathlib import Path
 
@@ -15,6 +11,7 @@ from dragoman.cli.config_parsers import HOSTS
 from dragoman.cli.output import width
 from dragoman.host.dialects import DIALECTS
 from tests.cli.machine import Place, new_place
+from tests.terminal import in_terminal, plain
 
 SECRET = "q7Zf0kP2mX9vB4nT6wL1"
 
@@ -172,34 +169,13 @@ def test_names_that_steer_a_terminal_are_shown_as_escapes(place: Place) -> None:
     assert "a\\x1b[2J" in out
 
 
-def on_a_terminal(place: Place, columns: int) -> str:
-    """The output of `dragoman config` on a terminal of that width."""
-    child, master = pty.fork()
-    if child == 0:  # pragma: no cover  # another program from here on
-        os.chdir(place.project)
-        environment = {**place.env(), "TERM": "xterm", "LANG": "C.UTF-8"}
-        size = f"stty cols {columns}; exec {sys.executable} -m dragoman config"
-        os.execve("/bin/sh", ["sh", "-c", size], environment)
-    data = b""
-    while select.select([master], [], [], 30)[0]:
-        try:
-            part = os.read(master, 65536)
-        except OSError:
-            break
-        if not part:
-            break
-        data += part
-    os.waitpid(child, 0)
-    os.close(master)
-    return data.decode()
-
-
 def test_a_terminal_of_eighty_columns_holds_every_line_and_has_colours(place: Place) -> None:
     long = "~/.config/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
     place.write(long, {"mcpServers": {"s": {"command": "x"}}})
-    out = on_a_terminal(place, 80)
-    plain = re.sub(r"\x1b\[\d*m", "", out).splitlines()
-    assert max(map(width, plain)) <= 80
-    assert any(line.startswith("cline") and "cline_mcp_settings.json:3" in line for line in plain)
+    status, out = in_terminal(f"{sys.executable} -m dragoman config", place.project, env=place.env())
+    lines = plain(out).splitlines()
+    assert status == 0
+    assert max(map(width, lines)) <= 80
+    assert any(line.startswith("cline") and "cline_mcp_settings.json:3" in line for line in lines)
     assert "\x1b[33mpending\x1b[0m" in out
     assert "\x1b[" not in place.run("config").out

@@ -32,6 +32,11 @@ def refund(order: str, amount: int) -> str:
     return order
 
 
+@server.tool(name="a_name_that_is_too_long_for_the_api_of_any_model_that_there_is_today")
+def lengthy() -> str:
+    return ""
+
+
 @server.tool(name="odd.name")
 def odd() -> str:
     return ""
@@ -85,6 +90,8 @@ def test_a_refused_call_is_explained_link_by_link(place: Place) -> None:
     assert "loses: allow mcp__shop__refund (.claude/settings.json:5)" in permission["details"]
     assert ".claude/settings.json:8" in permission["remedy"]
     assert (value["verdict"], value["server"], value["tool"]) == ("deny", "shop", "refund")
+    rule, source = value["decision"]["rule"], {"file": ".claude/settings.json", "line": 8, "column": 7}
+    assert rule == {"effect": "deny", "text": "mcp__shop__refund", "scope": "project", "source": source}
 
 
 @pytest.mark.parametrize("name", ["mcp__shop__search", "shop:search", "shop/search"])
@@ -97,6 +104,15 @@ def test_a_name_that_the_model_has_in_other_characters(place: Place) -> None:
     for name in ("mcp__shop__odd_name", "shop:odd.name"):
         value = explain(place, name, "--trusted")
         assert (value["tool"], value["verdict"]) == ("odd.name", "ask")
+
+
+def test_a_name_that_was_cut(place: Place) -> None:
+    value = explain(
+        place, "shop:a_name_that_is_too_long_for_the_api_of_any_model_that_there_is_today", "--trusted"
+    )
+    assert len(value["name"]) == 64
+    again = explain(place, value["name"], "--trusted")
+    assert again["tool"] == value["tool"] == tool
 
 
 def test_what_the_schema_refuses_is_told_by_field(place: Place) -> None:
@@ -176,6 +192,13 @@ def test_what_would_be_decided_elsewhere_is_told(place: Place) -> None:
     assert any(text.startswith("where nobody can be asked: denied") for text in details)
     details = link(explain(place, "shop:search", "q=x", "--headless", status=5), "permission")["details"]
     assert any(text.startswith("in a trusted folder: allowed") for text in details)
+
+
+def test_servers_of_the_command_line(place: Place) -> None:
+    entry = {"command": sys.executable, "args": ["server.py"]}
+    value = explain(place, "mine:search", "q=x", "--mcp-config", json.dumps({"mcpServers": {"mine": entry}}))
+    assert link(value, "config")["text"] == "'mine' in --mcp-config:1:17 is used"
+    assert value["verdict"] == "ask"
 
 
 def test_modes(place: Place) -> None:

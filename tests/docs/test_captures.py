@@ -11,9 +11,7 @@ the project one in it.
 from __future__ import annotations
 
 import os
-import pty
 import re
-import select
 from pathlib import Path
 
 import pytest
@@ -21,11 +19,10 @@ import pytest
 from tests.docs.blocks import blocks, commands, fits
 from tests.docs.test_pages import PAGES, page_id
 from tests.needs import ROOT
+from tests.terminal import in_terminal, plain
 
 SHOWN = [page for page in PAGES if "```terminal" in page.read_text()]
 COLUMNS = 80
-LIMIT = 60
-_COLOUR = re.compile(r"\x1b\[[\d;]*m")
 # What is another one each time, in as many characters.
 _TIME = (re.compile(r"\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"), "2030-01-31T18:00:00.000Z")
 _CALL = (re.compile(r"\bcall [0-9a-f]{8}-(\d+)"), r"call 3f9c2a11-\1")
@@ -60,23 +57,9 @@ def on_a_terminal(command: str, folder: Path, *, home: Path) -> tuple[int, str]:
     """Exit status and output of a command in a terminal, without colours, and with `~` for the home."""
     kept = {name: os.environ[name] for name in ("LANG", "LC_ALL") if name in os.environ}
     path = f"{ROOT / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}"
-    environment = {"LANG": "C.UTF-8", **kept, "HOME": str(home), "PATH": path, "TERM": "xterm"}
-    child, master = pty.fork()
-    if child == 0:  # pragma: no cover  # another program from here on
-        os.chdir(folder)
-        os.execve("/bin/sh", ["sh", "-c", f"stty cols {COLUMNS}; {command}"], environment)
-    data = b""
-    while select.select([master], [], [], LIMIT)[0]:
-        try:
-            part = os.read(master, 65536)
-        except OSError:  # nobody has the terminal open any more
-            break
-        if not part:
-            break
-        data += part
-    _, ended = os.waitpid(child, 0)
-    os.close(master)
-    text = _COLOUR.sub("", data.decode().replace("\r\n", "\n"))
+    env = {"LANG": "C.UTF-8", **kept, "HOME": str(home), "PATH": path}
+    status, output = in_terminal(command, folder, env=env, columns=COLUMNS)
+    text = plain(output)
     for found, same in (_TIME, _CALL):
         text = found.sub(same, text)
-    return os.waitstatus_to_exitcode(ended), text.replace(str(home), "~")
+    return status, text.replace(str(home), "~")

@@ -19,13 +19,7 @@ def config() -> Parser:
     parser = Parser("config", description=_CONFIG, examples=_CONFIG_EXAMPLES)
     parser.add_argument("folder", metavar="FOLDER", nargs="?", default=".", help="the project (default: .)")
     _host(parser, "that host alone; may be given several times", many=True)
-    parser.add_argument(
-        "--mcp-config",
-        metavar="FILE",
-        action="append",
-        default=[],
-        help="servers of this run, a file or JSON, as Claude Code's option of that name",
-    )
+    _added(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object, in good and in bad times")
     return parser
 
@@ -69,6 +63,7 @@ def explain() -> Parser:
     trust.add_argument("--untrusted", action="store_false", dest="trusted", help="as in one that is not")
     parser.add_argument("--offline", action="store_true", help="start no server: config and permission alone")
     parser.add_argument("--folder", metavar="FOLDER", default=".", help="the project (default: .)")
+    _added(parser)
     parser.add_argument("--trace", metavar="FILE", help="explain a call that is recorded there")
     parser.add_argument(
         "--timeout", metavar="SECONDS", type=float, default=10.0, help="for the server to list its tools"
@@ -83,6 +78,16 @@ PARSERS: Final[dict[str, Callable[[], Parser]]] = {
     "config undo": undo,
     "explain": explain,
 }
+
+
+def _added(parser: Parser) -> None:
+    parser.add_argument(
+        "--mcp-config",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="servers of this run, a file or JSON, as Claude Code's option of that name",
+    )
 
 
 def _host(parser: Parser, what: str, *, many: bool = False, name: str = "--host") -> None:

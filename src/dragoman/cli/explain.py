@@ -16,14 +16,16 @@ from dragoman.cli import arguments, failure, output
 from dragoman.cli.brush import LABEL, Brush
 from dragoman.cli.given import given
 from dragoman.errors import DragomanError, UsageError
+from dragoman.host.config.record import Rule
 from dragoman.host.explain import Chain, Facts, Listed, candidates, explain, nearest
 from dragoman.host.files import HostFiles, Reading
 from dragoman.host.host import Host
 from dragoman.host.lock import FILE, Lock, read_lock
 from dragoman.host.models.base import ToolUse
 from dragoman.host.naming import HostNames
+from dragoman.host.overview import place
 from dragoman.host.permissions import Decision
-from dragoman.host.reading import installed, this_machine
+from dragoman.host.reading import command_line, installed, this_machine
 from dragoman.host.recorded import Recorded, compared, recorded
 from dragoman.host.ruling import call_of, decide
 from dragoman.model import Tool
@@ -106,6 +108,7 @@ def _reading(options: Namespace, host: str) -> Reading:
         trusted=options.trusted,
         interactive=not options.headless,
         mode=options.mode,
+        more=tuple(command_line(options.mcp_config)) if host == "claude-code" else (),
     )
 
 
@@ -114,6 +117,8 @@ def _host(
 ) -> tuple[str, HostFiles, list[tuple[str, str]], tuple[str, ...]]:
     """The host whose files decide, what the text may mean there, and others that know the server too."""
     hosts = [options.host] if options.host else installed(this_machine(options.folder))
+    if options.mcp_config and not options.host and "claude-code" not in hosts:
+        hosts.insert(0, "claude-code")
     if not hosts:
         raise UsageError(f"no host has files for {Path(options.folder).resolve()}")
     read = {host: _reading(options, host)() for host in hosts}
@@ -273,8 +278,8 @@ def _record(told: _Told) -> dict[str, Any]:
         "decision": {
             "effect": decision.effect,
             "why": decision.why,
-            "rule": None if decision.rule is None else str(decision.rule),
-            "lost": [str(rule) for rule in decision.lost],
+            "rule": None if decision.rule is None else _rule(decision.rule),
+            "lost": [_rule(rule) for rule in decision.lost],
             "hidden": decision.hidden,
         },
         "other_hosts": told.also,
@@ -284,6 +289,10 @@ def _record(told: _Told) -> dict[str, Any]:
         record["recorded"] = told.then.record()
         record["differences"] = told.differences
     return record
+
+
+def _rule(rule: Rule) -> dict[str, Any]:
+    return {"effect": rule.effect, "text": rule.text, "scope": rule.scope, "source": place(rule.origin)}
 
 
 def _paint(told: _Told, brush: Brush) -> None:

@@ -15,8 +15,8 @@ from dragoman.cli import failure
 from dragoman.errors import DragomanError
 from dragoman.schema.shapes import is_array, is_object
 
-# Control characters, halves of pairs, and those that turn the direction of text around: a server's words must not move
-# the cursor, change colours or make a line read as another one.
+# Control characters, halves of pairs, and those that turn the direction of text around: a server's words
+# must not move the cursor, change colours or make a line read as another one.
 _STEERING: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _GAP: Final = "  "
 _NARROWEST: Final = 8  # what a column keeps

@@ -109,8 +109,8 @@ class Chain:
 def candidates(files: HostFiles, text: str) -> list[tuple[str, str]]:
     """The tools that a text may mean, as server and tool, by the servers of the files alone.
 
-    It is `server:tool`, `server/tool`, or a name as the model or the host's rules have it. A name that was
-    cut, or stands for a tool with other characters in it, is known only when the servers have listed theirs.
+    It is `server:tool`, `server/tool`, or a name as the model or the host's rules have it. Which tool a name
+    stands for that was cut, or has other characters in it, is known only when the server has listed its own.
     """
     servers = list(files.servers)
     plain = [
@@ -121,12 +121,23 @@ def candidates(files: HostFiles, text: str) -> list[tuple[str, str]]:
     ]
     if plain:
         return plain
-    return [
+    whole = [
         (server, text[at:])
         for server in servers
         for at in range(1, len(text))
         if _means(files.host, server, tool=text[at:], text=text)
     ]
+    return whole or [
+        (server, text[len(start) :])
+        for server in servers
+        if (start := _start(files.host, server)) and text.startswith(start) and len(text) > len(start)
+    ]
+
+
+def _start(host: str, server: str) -> str:
+    """What the names of all tools of a server begin with, where their end may be cut; "" for none."""
+    names = [name.model for tool in "ab" for name in HostNames(host, [(server, tool)])]
+    return names[0][:-1] if [name[-1:] for name in names] == ["a", "b"] else ""
 
 
 def _means(host: str, server: str, *, tool: str, text: str) -> bool:
