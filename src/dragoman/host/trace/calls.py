@@ -207,7 +207,7 @@ def newest(path: Path | str, wanted: Wanted, *, last: int | None, on_fault: OnFa
                 for fault in faults:
                     on_fault(fault)
             return Newest(found.calls, earlier=True)
-        window *= 8
+        window *= 16
     return _last(calls(path, on_fault=on_fault), wanted, last=last)
 
 

@@ -242,7 +242,7 @@ def _reason(facts: _Facts) -> str:
 
 
 def _short(text: str) -> str:
-    flat = " ".join(text.split())
+    flat = " ".join(text.split()).rstrip(".")
     return flat if len(flat) <= _LONGEST else f"{flat[: _LONGEST - 1]}…"
 
 

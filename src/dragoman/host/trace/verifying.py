@@ -131,6 +131,7 @@ class _Check:
         self._piece: tuple[Path, int, bytes, int] | None = None
         self._unended: tuple[Path, int] | None = None
         self._beside: set[str] = set()
+        self._bare: set[Path] = set()
 
     def file(self, file: Path, *, end: int | None) -> None:
         """Check the lines of one file, as far as it went."""
@@ -321,11 +322,15 @@ class _Check:
                 continue
             self._beside.add(digest)
             found = spilled(at[0], digest)
-            if found is None:
+            if found is None and self._head is None and not spill_of(at[0]).exists():
                 # A copy of the lines alone: neither head nor values came with it.
-                alone = self._head is None and not spill_of(at[0]).exists()
-                text = f"the long value {digest[:12]}… is not {'here' if alone else 'there any more'}"
-                self._tell(at, "beside", text=text, wrong=not alone)
+                if at[0] not in self._bare:
+                    self._bare.add(at[0])
+                    text = "the values that were kept beside this file are not here, and not checked"
+                    self._tell((at[0], 0), "beside", text=text, wrong=False)
+            elif found is None:
+                text = f"the long value {digest[:12]}… is not there any more"
+                self._tell(at, "beside", text=text)
             elif _digest_of(found) != digest:
                 self._tell(at, "beside", text=f"the long value {found} was changed")
 
