@@ -107,9 +107,8 @@ def test_a_name_that_the_model_has_in_other_characters(place: Place) -> None:
 
 
 def test_a_name_that_was_cut(place: Place) -> None:
-    value = explain(
-        place, "shop:a_name_that_is_too_long_for_the_api_of_any_model_that_there_is_today", "--trusted"
-    )
+    tool = "a_name_that_is_too_long_for_the_api_of_any_model_that_there_is_today"
+    value = explain(place, f"shop:{tool}", "--trusted")
     assert len(value["name"]) == 64
     again = explain(place, value["name"], "--trusted")
     assert again["tool"] == value["tool"] == tool

@@ -41,7 +41,7 @@ def facts(host_files, server="my-shop", tool="search", *, listed=None, judged=No
         files=host_files,
         name=name,
         listed=listed or Listed(tools=("search", "refund")),
-        decision=decide(host_files, call_of(name, definition, arguments={})),
+        decision=decide(host_files, call_of(name, {}, tool=definition)),
         judged=judged,
         **more,
     )
@@ -148,7 +148,7 @@ def test_the_permission_names_rule_losers_and_what_would_change_it():
 
 
 def test_other_situations_are_told_only_where_they_come_out_otherwise():
-    call = call_of(Name.of("my-shop", "search"), None, arguments={})
+    call = call_of(Name.of("my-shop", "search"), {}, tool=None)
     same, other = decide(files(), call), decide(files(interactive=False), call)
     others = {"where nobody can be asked": other, "in another way": same}
     details = explain(facts(files(), others=others))["permission"].details
