@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from dragoman.cli.parsers import Parser
@@ -30,7 +30,8 @@ def export() -> Parser:
     parser.set_defaults(module="export")
     parser.add_argument("server", metavar="SERVER", nargs="*", help="these alone (default: all in use)")
     parser.add_argument("--to", metavar="HOST", required=True, choices=HOSTS, help="whose form to write")
-    _host(parser, "whose servers (default: every host's that has files here)", many=True, name="--from")
+    whose = "whose servers (default: every host's that has files here)"
+    _host(parser, whose, many=True, names=("--from", "--host"))
     parser.add_argument("--folder", metavar="FOLDER", default=".", help="the project (default: .)")
     parser.add_argument("--output", metavar="FILE", help="where to (default: the host's file of the project)")
     parser.add_argument("--user", action="store_true", help="the person's file, not the project's")
@@ -90,13 +91,13 @@ def _added(parser: Parser) -> None:
     )
 
 
-def _host(parser: Parser, what: str, *, many: bool = False, name: str = "--host") -> None:
+def _host(parser: Parser, what: str, *, many: bool = False, names: Sequence[str] = ("--host",)) -> None:
     if many:
         parser.add_argument(
-            name, dest="host", metavar="HOST", action="append", choices=HOSTS, default=[], help=what
+            *names, dest="host", metavar="HOST", action="append", choices=HOSTS, default=[], help=what
         )
     else:
-        parser.add_argument(name, metavar="HOST", choices=HOSTS, help=what)
+        parser.add_argument(*names, metavar="HOST", choices=HOSTS, help=what)
 
 
 _HOSTS: Final = f"""\
