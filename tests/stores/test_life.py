@@ -72,7 +72,7 @@ def test_those_who_open_a_new_file_at_once_see_it_whole(tmp_path: Path) -> None:
 
         try:
             asyncio.run(look())
-        except BaseException as error:  # noqa: BLE001  # told to the test, which looks at all of them
+        except BaseException as error:  # told to the test, which looks at all of them
             failures.append(error)
 
     for number in range(40):  # a chance of its own for each; before the view was one, half of them failed

@@ -68,7 +68,9 @@ async def _examine(options: Namespace) -> list[_Part]:
         raise UsageError("TARGET and --host are two ways to name servers: expected one of them")
     machine = this_machine(options.folder)
     if options.target:
-        return list(await asyncio.gather(*(_target(text, options, machine) for text in options.target)))
+        return list(
+            await asyncio.gather(*(_target(text, options, machine=machine) for text in options.target))
+        )
     hosts = [options.host] if options.host else installed(machine)
     if not hosts:
         raise UsageError(
@@ -80,7 +82,7 @@ async def _examine(options: Namespace) -> list[_Part]:
     return parts
 
 
-async def _target(text: str, options: Namespace, machine: Machine) -> _Part:
+async def _target(text: str, options: Namespace, *, machine: Machine) -> _Part:
     entry = target(text)
     name = Path(text.partition(":")[0]).stem if text.endswith(".py") or ".py:" in text else "server"
     where: Any = entry if is_object(entry) or "://" in text or ".py" in text else _words(text)

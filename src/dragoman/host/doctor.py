@@ -141,8 +141,8 @@ def schemas(shown: Sequence[Shown]) -> list[Step]:
             text = f"{_some([item.name for item in made.left_out])} cannot be shown: {first.why}"
             steps.append(Step(name, "fail", text, "change the name or the schema"))
         elif made.dropped:
-            first = made.dropped[0]
-            where = f"{first.name}{first.path}: {first.keyword}: {first.why}"
+            lost = made.dropped[0]
+            where = f"{lost.name}{lost.path}: {lost.keyword}: {lost.why}"
             more = f" (and {len(made.dropped) - 1} more)" if len(made.dropped) > 1 else ""
             steps.append(
                 Step(name, "warn", f"{where}{more}", "the server still checks it; say it in words too")
