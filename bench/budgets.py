@@ -42,6 +42,7 @@ ROWS = (
     Row("start-instructions", "a life with one call, million instructions", (Bound("<=", 1.3, FLOOR),)),
     Row("memory", "peak memory after the first call, MiB", (Bound("<=", 32),)),
     Row("instructions", "thousand instructions a stdio call", (Bound("<=", 150),)),
+    Row("instructions-64", "thousand instructions a stdio call, 64 at once", (Bound("<=", 60),)),
     Row("stdio", "stdio, one at a time, p50, us", (Bound("<=", 1.7, FLOOR), Bound("<", 1, TS))),
     Row(
         "stdio-64",

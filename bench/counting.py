@@ -21,16 +21,19 @@ def available() -> bool:
     return shutil.which("valgrind") is not None
 
 
-def stdio(command: list[str], calls: int, *, tools: int = 2, stateless: bool = True) -> int:
-    """Instructions of a whole life: start, one answer, `calls` calls of a tool, and the end."""
+def stdio(command: list[str], calls: int, *, tools: int = 2, stateless: bool = True, depth: int = 1) -> int:
+    """Instructions of a whole life: start, one answer, `calls` calls of a tool, and the end.
+
+    Calls are sent `depth` at once, and the next so many when all of these are answered.
+    """
     wire.ENVIRONMENT["PYTHONHASHSEED"] = "0"
     try:
         with tempfile.TemporaryFile() as said:
             whole = ["valgrind", *VALGRIND, *command]
             with wire.Stdio(whole, tools=tools, stderr=said, stateless=stateless) as server:
                 server.hello()
-                for _ in range(calls):
-                    server.call("tools/call", wire.ADD)
+                for _ in range(calls // depth):
+                    server.burst(depth)
                 server.process.stdin.close()
                 server.process.wait(wire.PATIENCE)
             return _count(said)
@@ -47,7 +50,7 @@ def _count(said: IO[bytes]) -> int:
     return int(found[-1].replace(",", ""))
 
 
-def per_call(command: list[str], few: int, many: int, *, stateless: bool = True) -> float:
+def per_call(command: list[str], few: int, many: int, *, stateless: bool = True, depth: int = 1) -> float:
     """Instructions of one call, once what the first calls set up is there."""
-    low, high = (stdio(command, calls, stateless=stateless) for calls in (few, many))
+    low, high = (stdio(command, calls, stateless=stateless, depth=depth) for calls in (few, many))
     return (high - low) / (many - few)

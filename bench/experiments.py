@@ -16,6 +16,7 @@ from .entrants import FASTMCP, FLOOR, OURS, PLAIN, ROOT, Entrant
 from .wire import ADD, ENVIRONMENT, Http, Stdio, cpu, median, memory, one_processor, request
 
 PAYLOAD = 10_000_000  # bytes of the large echo
+DEPTH = 64  # requests in flight
 
 
 @dataclass
@@ -96,6 +97,8 @@ def instructions(run: Run) -> None:
                 server.hello()
             run.add("instructions", entrant.name, counting.per_call(entrant.stdio, few, many) / 1e3)
             if entrant.name in (FLOOR, OURS):
+                cost = counting.per_call(entrant.stdio, 2 * DEPTH, 18 * DEPTH, depth=DEPTH)
+                run.add("instructions-64", entrant.name, cost / 1e3)
                 run.add("start-instructions", entrant.name, counting.stdio(entrant.stdio, 1) / 1e6)
 
 

@@ -41,6 +41,12 @@ def test_a_call_costs_at_most_150_thousand_instructions(stateless: bool) -> None
     assert 10_000 < cost <= 150_000, f"{cost:,.0f} instructions"
 
 
+@pytest.mark.parametrize("stateless", [True, False], ids=["stateless", "handshake"])
+def test_a_call_among_64_in_flight_costs_at_most_60_thousand_instructions(stateless: bool) -> None:
+    cost = counting.per_call(warm(OURS), 128, 1152, stateless=stateless, depth=64)
+    assert 10_000 < cost <= 60_000, f"{cost:,.0f} instructions"
+
+
 def test_a_call_among_10_000_tools_costs_what_it_costs_among_ten() -> None:
     few, many = (
         counting.per_call(warm((sys.executable, str(MANY), str(count))), 100, 600) for count in (10, 10_000)
