@@ -36,6 +36,8 @@ class Forgetful:
         self.sessions = 0
         self.hello = asyncio.Event()
         self.hello.set()
+        self.refusal = asyncio.Event()  # of calls of the tool `late`, in a session that is lost
+        self.refusal.set()
 
     async def __call__(self, asked: Asked) -> None:
         method = asked.message.get("method") if asked.body else None
@@ -46,6 +48,8 @@ class Forgetful:
             self.sessions += 1
             await greets(self._refuse)(Renamed(asked, f"s-{self.sessions}"))
         elif asked.headers["mcp-session-id"] != f"s-{self.sessions}":
+            if b'"late"' in asked.body:
+                await self.refusal.wait()
             await asked.reply(404, b"no such session", kind="text/plain")
         else:
             await greets(self._call)(asked)
@@ -80,6 +84,24 @@ async def test_one_new_session_for_all_that_were_in_the_old_one() -> None:
             forgetful.sessions = 10  # a restart: nobody knows the old session
             results = await asyncio.gather(*(client.call_tool("t") for _ in range(20)))
     assert {result.text for result in results} == {"s-11"}
+    assert len([asked for asked in server.asked if b'"initialize"' in asked.body]) == 2
+
+
+async def test_a_call_that_hears_of_the_lost_session_while_the_new_one_is_opened_is_sent_again() -> None:
+    forgetful = Forgetful()
+    async with asyncio.timeout(BOUND), serving(forgetful) as server:
+        async with Client(server.url, protocol=OLD) as client:
+            forgetful.sessions = 10
+            forgetful.hello.clear()
+            forgetful.refusal.clear()
+            late = asyncio.create_task(client.call_tool("late"))
+            await server.find(lambda asked: b'"late"' in asked.body)
+            first = asyncio.create_task(client.call_tool("t"))
+            await server.find(lambda asked: server.asked.index(asked) > 2 and b'"initialize"' in asked.body)
+            forgetful.refusal.set()
+            await asyncio.wait({late}, timeout=0.1)
+            forgetful.hello.set()
+            assert [(await task).text for task in (late, first)] == ["s-11", "s-11"]
     assert len([asked for asked in server.asked if b'"initialize"' in asked.body]) == 2
 
 

@@ -163,12 +163,13 @@ class HttpTransport:
         if self._listening is not None:
             await self._listened(self._listening)
         request = self._requests.call(outgoing, revision)
+        place = self._place()  # of the session in which it is sent: another one may be opened meanwhile
         try:
             if self.tap is not None:
                 self.tap("out", outgoing.frame)
             reply = await self._client.send(request)
             try:
-                return await self._answer(outgoing, reply, on_notification=on_notification)
+                return await self._answer(outgoing, reply, place=place, on_notification=on_notification)
             except BaseException:
                 reply.abort()
                 raise
@@ -181,17 +182,18 @@ class HttpTransport:
             raise
 
     async def _answer(
-        self, outgoing: Outgoing, reply: Reply, *, on_notification: OnNotification | None
+        self, outgoing: Outgoing, reply: Reply, *, place: Place, on_notification: OnNotification | None
     ) -> Response:
         requests = self._requests
         revision = outgoing.revision or self._revision
         if outgoing.handshake and 200 <= reply.status < 300:
             requests.session = session_id(reply.headers)
+            place = self._place()
         resumes = outgoing.handshake or (revision is not None and revision.http.sessions)
         reading = Reading(
             outgoing=outgoing,
             limits=self._limits,
-            place=self._place(),
+            place=place,
             other=lambda message: self._hear(message, revision, on_notification=on_notification),
             again=self._get if resumes else None,
             pause=self._pause,
@@ -222,11 +224,12 @@ class HttpTransport:
     async def _post(self, frame: bytes, revision: Revision | None) -> None:
         if self.tap is not None:
             self.tap("out", frame)
+        place = self._place()
         reply = await self._client.send(self._requests.tell(frame, revision))
         if 200 <= reply.status < 300:
             reply.finish()
             return
-        raise http_error(reply, await excerpt(reply, self._limits), place=self._place())
+        raise http_error(reply, await excerpt(reply, self._limits), place=place)
 
     # What the server says by itself --------------------------------------------------------------------
 
