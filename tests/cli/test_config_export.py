@@ -210,6 +210,13 @@ def test_a_file_that_cannot_be_added_to_is_left_alone(text: str, message: str, p
     assert path.read_text() == text
 
 
+def test_a_folder_that_is_a_link_is_told_of(place: Place) -> None:
+    (place.home / "elsewhere").mkdir()
+    (place.project / ".cursor").symlink_to(place.home / "elsewhere")
+    out = place.run("config", "export", "--to", "cursor").out
+    assert f"(a link to {place.home}/elsewhere/mcp.json)" in out
+
+
 def test_a_link_that_leads_nowhere_is_not_followed(place: Place) -> None:
     (place.project / ".cursor").mkdir()
     (place.project / ".cursor/mcp.json").symlink_to(place.home / ".ssh-config")

@@ -44,6 +44,24 @@ def test_a_copy_that_is_gone_or_changed_is_not_put_back(tmp_path, journal):
     assert path.read_text() == "new"
 
 
+def test_what_could_not_be_written_is_nothing_to_undo(tmp_path, journal):
+    first, second = tmp_path / "a.json", tmp_path / ("b" * 250)
+    journal.write(first, "new", seen=None)
+    second.write_text("old")
+    with pytest.raises(OSError, match="too long"):  # for the file that would have taken its place
+        journal.write(second, "new", seen=b"old")
+    assert second.read_text() == "old"
+    assert journal.undo().file == str(first)
+
+
+def test_a_copy_goes_when_it_is_put_back(tmp_path, journal):
+    path = tmp_path / "a.json"
+    path.write_text("old secret")
+    journal.write(path, "new", seen=b"old secret")
+    journal.undo()
+    assert [item.name for item in journal.folder.iterdir()] == ["journal.jsonl"]
+
+
 def test_a_line_of_the_journal_that_is_torn_costs_no_other(tmp_path, journal):
     path = tmp_path / "a.json"
     journal.write(path, "new", seen=None)

@@ -37,6 +37,12 @@ class _Work:
     hidden: Mapping[str, str]
 
     @property
+    def link_to(self) -> str | None:
+        """The file that is meant, where the path or a folder on its way is a link."""
+        real, said = os.path.realpath(self.path), os.path.abspath(self.path)  # noqa: PTH100  # resolves no link
+        return None if real == said else real
+
+    @property
     def changed(self) -> bool:
         return self.done.text != (self.before or "")
 
@@ -168,7 +174,7 @@ def _shown(path: Path) -> str:
 def _record(work: _Work, *, written: bool) -> dict[str, Any]:
     return {
         "file": str(work.path),
-        "link_to": os.path.realpath(work.path) if work.path.is_symlink() else None,
+        "link_to": work.link_to,
         "changed": work.changed,
         "written": written,
         "diff": _diff(work),
@@ -204,8 +210,8 @@ def _paint(work: _Work, brush: Brush, *, written: bool) -> None:
 
 def _verdict(work: _Work, *, written: bool) -> str:
     name = _shown(work.path)
-    if work.path.is_symlink():
-        name += f" (a link to {os.path.realpath(work.path)})"
+    if work.link_to is not None:
+        name += f" (a link to {work.link_to})"
     count = len(work.done.changed)
     servers = "1 server" if count == 1 else f"{count} servers"
     if not work.changed:

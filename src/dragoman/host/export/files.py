@@ -75,7 +75,11 @@ class Journal:
         if before is not None and change.copy is not None:
             _create(self.folder / change.copy, before, mode=_PRIVATE)
         self._append(change)
-        _replace(real, data, mode=mode if mode is not None else _PRIVATE if private else None)
+        try:
+            _replace(real, data, mode=mode if mode is not None else _PRIVATE if private else None)
+        except BaseException:
+            self._forget(change)
+            raise
         return change
 
     def undo(self, path: Path | None = None, *, force: bool = False) -> Change:
@@ -101,7 +105,7 @@ class Journal:
             real.unlink(missing_ok=True)
         else:
             _replace(real, self._copy(change), mode=change.mode)
-        self._append(replace(change, undone=change.id))
+        self._forget(change)
         return change
 
     def changes(self) -> list[Change]:
@@ -113,6 +117,12 @@ class Journal:
             else:
                 found[change.id] = change
         return list(found.values())
+
+    def _forget(self, change: Change) -> None:
+        """A change that did not happen, or is undone; what was kept of it may hold secrets."""
+        self._append(replace(change, undone=change.id))
+        if change.copy is not None:
+            (self.folder / change.copy).unlink(missing_ok=True)
 
     def _copy(self, change: Change) -> bytes:
         try:
