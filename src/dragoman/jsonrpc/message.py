@@ -85,9 +85,6 @@ Envelopes: TypeAlias = Callable[[bytes], Any]
 decode_envelope: Final[Envelopes] = msgspec.json.Decoder(_Envelope).decode
 
 
-_Nothing = Annotated[str, msgspec.Meta(min_length=1, max_length=0)] | UnsetType  # no value fits
-
-
 def envelopes(shapes: Mapping[str, type[msgspec.Struct]]) -> Envelopes:
     """What reads requests of these methods, params and all, in one typed decode.
 
@@ -100,14 +97,15 @@ def envelopes(shapes: Mapping[str, type[msgspec.Struct]]) -> Envelopes:
 
 def _envelope(method: str, shape: type[msgspec.Struct]) -> type[msgspec.Struct]:
     # What fits is a request without a doubt. A message with `result` or `error` too does not fit.
+    nothing = Annotated[str, msgspec.Meta(min_length=1, max_length=0)] | UnsetType
     return msgspec.defstruct(
         "Envelope",
         [
             ("jsonrpc", Literal["2.0"]),
             ("id", int | str),
             ("params", shape),
-            ("result", _Nothing, UNSET),
-            ("error", _Nothing, UNSET),
+            ("result", nothing, UNSET),
+            ("error", nothing, UNSET),
         ],
         tag_field="method",
         tag=method,

@@ -30,24 +30,30 @@ _KEPT: Final = 64
 _KEPT_BYTES: Final = 2048  # of one
 
 
-class _Said(msgspec.Struct, eq=False):
+class _Said:
     """What a `_meta` says, for all requests that say it in the same bytes, which are `raw`.
 
     `revision` and `caller` are there where it names a revision that has no handshake: of such a
     request nothing else decides who calls. They are shared, and not to be changed.
     """
 
-    raw: msgspec.Raw
-    meta: RequestMeta
-    revision: Revision | None = None
-    caller: Caller | None = None
+    __slots__ = ("caller", "meta", "raw", "revision")
+
+    def __init__(self, raw: msgspec.Raw, meta: RequestMeta, revision: Revision | None = None) -> None:
+        self.raw = raw
+        self.meta = meta
+        self.revision = revision
+        self.caller: Caller | None = None
 
 
-class _Memory(msgspec.Struct, eq=False):
+class _Memory:
     """What clients said that say the same with each request: the last one, and some more."""
 
-    last: _Said
-    said: dict[bytes, _Said] = {}
+    __slots__ = ("last", "said")
+
+    def __init__(self, last: _Said) -> None:
+        self.last = last
+        self.said: dict[bytes, _Said] = {}
 
 
 _NOTHING = _Said(ABSENT, EMPTY_META)

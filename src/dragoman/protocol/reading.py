@@ -18,17 +18,20 @@ from dragoman.revisions.base import Method
 Read: TypeAlias = Callable[[bytes | msgspec.Raw], Any]
 
 
-class Reading(msgspec.Struct, eq=False):
+class Reading:
     """`envelope` is what a transport of MCP requests gives to `jsonrpc.message.decode`.
 
     Nothing is made before a request needs it: a server that starts pays for none of it.
     """
 
-    shapes: Mapping[str, type[Params]]
-    envelope: Envelopes = decode_envelope
-    seen: dict[str, type[Params]] = {}
-    readers: dict[str, Read] = {}
-    decoders: dict[type[Params], Read] = {}
+    __slots__ = ("_decoders", "_readers", "_seen", "_shapes", "envelope")
+
+    def __init__(self, shapes: Mapping[str, type[Params]]) -> None:
+        self.envelope: Envelopes = decode_envelope
+        self._shapes = shapes
+        self._seen: dict[str, type[Params]] = {}
+        self._readers: dict[str, Read] = {}
+        self._decoders: dict[type[Params], Read] = {}
 
     def read(self, request: Request, extra: Mapping[str, Method]) -> Any:
         """The params that did not come with the envelope. `extra` are methods that extensions add.
@@ -37,25 +40,25 @@ class Reading(msgspec.Struct, eq=False):
             msgspec.ValidationError: they are not of their method's shape.
         """
         name = request.method
-        read = self.readers.get(name)
+        read = self._readers.get(name)
         if read is None:
             read = self._reader(name, extra)
-        elif name not in self.seen:
-            self.seen[name] = self.shapes[name]
-            self.envelope = envelopes(self.seen)
+        elif name not in self._seen:
+            self._seen = {**self._seen, name: self._shapes[name]}
+            self.envelope = envelopes(self._seen)
         return read(request.params or b"{}")
 
     def _reader(self, name: str, extra: Mapping[str, Method]) -> Read:
-        shape = self.shapes.get(name)
+        shape = self._shapes.get(name)
         if shape is not None:
-            read = self.readers[name] = self._decoder(shape)
+            read = self._readers[name] = self._decoder(shape)
             return read
         return self._decoder(extra[name].params if name in extra else Params)
 
     def _decoder(self, shape: type[Params]) -> Read:
-        decode = self.decoders.get(shape)
+        decode = self._decoders.get(shape)
         if decode is None:
-            decode = self.decoders[shape] = msgspec.json.Decoder(shape).decode
+            decode = self._decoders[shape] = msgspec.json.Decoder(shape).decode
         return decode
 
 
