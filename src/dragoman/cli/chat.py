@@ -15,6 +15,7 @@ from typing import Final, Self
 from dragoman.cli import chat_view, failure, output
 from dragoman.cli.brush import Brush
 from dragoman.cli.chat_person import Person
+from dragoman.cli.session import warnings_told
 from dragoman.errors import DragomanError, UsageError
 from dragoman.host import Host, Limits, Model, Prices, Run, RunResult, RunState, ScriptedModel, Trace
 from dragoman.host.lock import FILE as LOCK
@@ -36,7 +37,8 @@ _HELP: Final = """\
 def run(options: Namespace) -> int:
     """Talk; returns the exit status."""
     try:
-        return asyncio.run(_run(options))
+        with warnings_told():
+            return asyncio.run(_run(options))
     except DragomanError as exc:
         return output.fail(exc, json=options.json)
     except _LeftError:
@@ -107,7 +109,9 @@ class Chat:
         """Say which servers are not there."""
         for name, session in host.sessions.items():
             if session.state not in ("connected", "idle"):
-                output.note(f"dragoman: server {name!r} is not there: {session.why or session.state}")
+                # Its first line: what the program said on stderr has gone to ours as it came.
+                why = (session.why or session.state).partition("\n")[0]
+                output.note(f"dragoman: server {name!r} is not there: {why}")
         for standing in host.standings:
             if standing.state in ("pending", "untrusted"):
                 text = f"server {standing.config.name!r} ({standing.config.origin}) is not started"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -18,13 +17,7 @@ from dragoman.host.run_events import Asking, CallEnded, CallStarted, Ended, Even
 from dragoman.host.talk import Heard, Waiting
 
 _INDENT: Final = " " * (2 + LABEL)
-_BY: Final[Mapping[str, str]] = {
-    "server": "the server",
-    "schema": "refused by the schema, nothing was sent",
-    "lock": "refused by the lock, nothing was sent",
-    "permission": "not permitted, nothing was sent",
-    "host": "the host",
-}
+_UNSENT: Final = frozenset({"schema", "lock", "permission"})
 
 
 class View(Protocol):
@@ -73,7 +66,7 @@ class Talk:
     def _ended(self, use: ToolUse, outcome: Outcome, *, seconds: float) -> None:
         style = "red" if outcome.is_error else "green"
         how = "error" if outcome.is_error else "ok"
-        by = "" if outcome.by == "server" else f", {_BY[outcome.by]}"
+        by = ", nothing was sent" if outcome.by in _UNSENT else ""
         said = output.flat(told(outcome))
         self._line(how, f"{use.name} {seconds * 1000:.0f} ms{by}: {said}", style=style, brief=True)
 

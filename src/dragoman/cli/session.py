@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from argparse import Namespace
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Unpack
 
 import msgspec
@@ -35,16 +36,24 @@ def perform(
 
     The value is what `--json` prints; without that, `show` prints it. `more` are options of the client.
     """
+    try:
+        with warnings_told():
+            asyncio.run(_perform(options, work, show=show, more=more))
+    except DragomanError as exc:
+        return output.fail(failure.own(exc), json=options.json)
+    return failure.DONE
+
+
+@contextmanager
+def warnings_told() -> Iterator[None]:
+    """Tell the package's warnings on stderr meanwhile, but for those of errors, which commands tell."""
     log = logging.getLogger("dragoman")
     warnings = _Warnings(logging.WARNING)
     log.addHandler(warnings)
     try:
-        asyncio.run(_perform(options, work, show=show, more=more))
-    except DragomanError as exc:
-        return output.fail(failure.own(exc), json=options.json)
+        yield
     finally:
         log.removeHandler(warnings)
-    return failure.DONE
 
 
 async def _perform(
