@@ -16,7 +16,6 @@ from dragoman.cli.tracing.html import page
 from dragoman.errors import UsageError
 from dragoman.host.trace.calls import calls, newest
 from dragoman.host.trace.otel import documents
-from dragoman.host.trace.timeline import stretches
 
 _PAGE: Final = 500  # calls of a page, unless more are asked for
 _PRIVATE: Final = 0o600
@@ -43,7 +42,7 @@ def _page(options: Namespace, faults: chosen.Faults) -> Iterator[bytes]:
     last = _PAGE if options.last is None else options.last
     found = newest(path, chosen.wanted(options), last=last, on_fault=faults)
     title = options.title or f"Trace {path.name}"
-    for text in page(stretches(found.calls), title=title, earlier=found.earlier, made=datetime.now(UTC)):
+    for text in page(found, title=title, made=datetime.now(UTC)):
         yield text.encode("utf-8")
 
 

@@ -5,7 +5,7 @@ What servers and models said is text in it: control characters are shown, and no
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 from html import escape
 from typing import Any, Final
@@ -14,8 +14,9 @@ import msgspec
 
 from dragoman.cli import output
 from dragoman.cli.tracing import paint
-from dragoman.host.trace.calls import Call
-from dragoman.host.trace.timeline import Bar, Stretch
+from dragoman.host.trace.calls import Call, Newest
+from dragoman.host.trace.reading import Line
+from dragoman.host.trace.timeline import Bar, Stretch, stretches
 from dragoman.version import VERSION
 
 _LONGEST: Final = 20_000  # characters of a value that a page shows
@@ -26,14 +27,15 @@ _LEAST: Final = 2.0  # units that a bar is wide at least
 _TICKS: Final = 5
 
 
-def page(parts: Sequence[Stretch], *, title: str, earlier: bool, made: datetime) -> Iterator[str]:
+def page(found: Newest, *, title: str, made: datetime) -> Iterator[str]:
     """The page, piece by piece."""
+    parts, earlier = stretches(found.calls), found.earlier
     calls = [call for part in parts for call in part.calls]
     yield _HEAD.format(title=_text(title), style=_STYLE)
     yield f"<h1>{_text(title)}</h1>\n<p>{_summary(calls, earlier=earlier)}</p>\n{_LEGEND}"
     number = 0
     for part in parts:
-        yield from _stretch(part, first=number)
+        yield from _stretch(part, first=number, turn=found.turns.get(part.turn or ""))
         number += len(part.calls)
     when = made.strftime("%Y-%m-%d %H:%M:%S UTC")
     yield f"<footer>dragoman {_text(VERSION)}, {when}. Times are UTC.</footer>\n</body>\n</html>\n"
@@ -48,10 +50,9 @@ def _summary(calls: list[Call], *, earlier: bool) -> str:
     return f"{len(calls)} call{'s' * (len(calls) != 1)}: {told or 'none'}{more}"
 
 
-def _stretch(part: Stretch, *, first: int) -> Iterator[str]:
-    turn = "" if part.turn is None else f", turn {part.turn.rpartition('/')[2]}"
+def _stretch(part: Stretch, *, first: int, turn: Line | None) -> Iterator[str]:
     day = part.begun.strftime("%Y-%m-%d %H:%M:%S")
-    head = f"run {part.run}{turn}, {paint.duration(part.ms)}"
+    head = f"run {part.run}{paint.turn_of(part, turn)}: {paint.summary(part)}"
     yield f"<section>\n<h2>{day} <small>{_text(head)}</small></h2>\n"
     bars = part.bars()
     yield _picture(bars, part, first=first)
@@ -66,7 +67,7 @@ def _stretch(part: Stretch, *, first: int) -> Iterator[str]:
 def _picture(bars: list[Bar], part: Stretch, *, first: int) -> str:
     height = _ROW * (len(bars) + 1)
     rows = [_axis(part, height), *(_row(bar, place, number=first + place) for place, bar in enumerate(bars))]
-    label = f"{len(bars)} calls in {paint.duration(part.ms)}"
+    label = paint.summary(part)
     return (
         f'<svg viewBox="0 0 {_NAMES + _CHART} {height}" role="img" aria-label="{_text(label)}">\n'
         + "".join(rows)

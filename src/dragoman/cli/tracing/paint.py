@@ -32,16 +32,33 @@ _LABEL: Final = 10
 _WIDEST: Final = 4096  # characters of a value that are shown in a pipe
 
 
-def stretch(brush: Brush, part: Stretch, *, day: str | None) -> Iterator[str]:
+def stretch(brush: Brush, part: Stretch, *, day: str | None, turn: Line | None = None) -> Iterator[str]:
     """The lines of a stretch: its head, and a tree of its calls."""
     stamp = "" if day is None else f"{day}  "
-    turn = "" if part.turn is None else f", turn {part.turn.rpartition('/')[2]}"
+    yield brush("bold", output.flat(f"{stamp}run {part.run}{turn_of(part, turn)}: {summary(part)}"))
     count = len(part.calls)
-    calls = "1 call" if count == 1 else f"{count} calls"
-    yield brush("bold", output.flat(f"{stamp}run {part.run}{turn}: {calls} in {duration(part.ms)}"))
     for number, bar in enumerate(part.bars(), 1):
         last = number == count
         yield from _call(brush, bar, stem="   " if last else "│  ", branch="└─ " if last else "├─ ")
+
+
+def summary(part: Stretch) -> str:
+    """How many calls in what time."""
+    count = len(part.calls)
+    return f"{'1 call' if count == 1 else f'{count} calls'} in {duration(part.ms)}"
+
+
+def turn_of(part: Stretch, turn: Line | None) -> str:
+    """The turn of a stretch, with its model and tokens where its line is known."""
+    if part.turn is None:
+        return ""
+    told = f", turn {part.turn.rpartition('/')[2]}"
+    facts = {} if turn is None else turn.value()
+    if isinstance(facts.get("model"), str):
+        told += f" of {facts['model']}"
+    if isinstance(facts.get("input"), int) and isinstance(facts.get("output"), int):
+        told += f" ({facts['input']:,} tokens read, {facts['output']:,} written)"
+    return told
 
 
 def _call(brush: Brush, bar: Bar, *, stem: str, branch: str) -> Iterator[str]:

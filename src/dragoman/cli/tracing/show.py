@@ -32,7 +32,8 @@ def run(options: Namespace) -> int:
         if number:
             output.line("")
         today = part.begun.strftime("%Y-%m-%d")
-        for line in paint.stretch(brush, part, day=today if today != day else None):
+        turn = found.turns.get(part.turn or "")
+        for line in paint.stretch(brush, part, day=today if today != day else None, turn=turn):
             output.line(line)
         day = today
     faults.note()
@@ -57,5 +58,6 @@ def record(call: Call, *, full: bool) -> dict[str, Any]:
         "ms": call.ms,
         "decision": None if use is None else use.decision,
         "sent": call.sent is not None,
+        "turn": None if use is None else use.turn,
     }
     return told | whole(call) if full else told

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
@@ -183,10 +183,14 @@ _KINDS: Final = {"tool_use": "use", "tools/call": "sent", "result": "result"}
 
 @dataclass(frozen=True, slots=True)
 class Newest:
-    """The newest calls that were wanted, the oldest first; `earlier` says whether there are more before."""
+    """The newest calls that were wanted, the oldest first; `earlier` says whether there are more before.
+
+    `turns` are the lines of turns that were read on the way, by what their calls name them.
+    """
 
     calls: list[Call]
     earlier: bool
+    turns: Mapping[str, Line]
 
 
 def newest(path: Path | str, wanted: Wanted, *, last: int | None, on_fault: OnFault | None = None) -> Newest:
@@ -199,19 +203,41 @@ def newest(path: Path | str, wanted: Wanted, *, last: int | None, on_fault: OnFa
     window: int | None = None if last is None else _WINDOW
     while window is not None and window < size(path):
         faults: list[Fault] = []
-        seen = gathered(lines(path, on_fault=faults.append, window=window))
+        turns = _Turns()
+        seen = gathered(turns.take(lines(path, on_fault=faults.append, window=window)))
         # A call without its first line may have it before the window.
-        found = _last((call for call in seen if call.use is not None), wanted, last=last)
-        if len(found.calls) == last:
+        found, _ = _last((call for call in seen if call.use is not None), wanted, last=last)
+        if len(found) == last:
             if on_fault is not None:
                 for fault in faults:
                     on_fault(fault)
-            return Newest(found.calls, earlier=True)
+            return Newest(found, earlier=True, turns=turns.lines)
         window *= 16
-    return _last(calls(path, on_fault=on_fault), wanted, last=last)
+    turns = _Turns()
+    found, earlier = _last(gathered(turns.take(lines(path, on_fault=on_fault))), wanted, last=last)
+    return Newest(found, earlier, turns.lines)
 
 
-def _last(found: Iterable[Call], wanted: Callable[[Call], bool], *, last: int | None) -> Newest:
+class _Turns:
+    """The lines of turns among others, the newest of them."""
+
+    def __init__(self) -> None:
+        self.lines: OrderedDict[str, Line] = OrderedDict()
+
+    def take(self, found: Iterable[Line]) -> Iterator[Line]:
+        """The same lines, of which those of turns are kept."""
+        for line in found:
+            if line.facts.kind == "turn" and line.facts.turn is not None:
+                self.lines[line.facts.turn] = line
+                if len(self.lines) > _OPEN:
+                    self.lines.popitem(last=False)
+            yield line
+
+
+def _last(
+    found: Iterable[Call], wanted: Callable[[Call], bool], *, last: int | None
+) -> tuple[list[Call], bool]:
+    """The last that are wanted, and whether there are more before."""
     kept: deque[Call] = deque()
     held, earlier = 0, False
     for call in found:
@@ -222,7 +248,7 @@ def _last(found: Iterable[Call], wanted: Callable[[Call], bool], *, last: int | 
         while kept and ((last is not None and len(kept) > last) or held > _KEPT):
             held -= sum(len(line.raw) for line in kept.popleft().lines)
             earlier = True
-    return Newest(list(kept), earlier)
+    return list(kept), earlier
 
 
 def find(path: Path | str, wanted: str, *, on_fault: OnFault | None = None) -> Call:

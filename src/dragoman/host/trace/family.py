@@ -41,7 +41,7 @@ class Head(msgspec.Struct):
     def read(cls, file: int) -> Self | None:
         """The head in an open file; None where there is none that can be read."""
         try:
-            return msgspec.json.decode(os.pread(file, _ROOM, 0), type=cls)
+            return msgspec.json.decode(read_at(file, 0, size=_ROOM), type=cls)
         except msgspec.DecodeError:
             return None
 
@@ -55,7 +55,14 @@ class Head(msgspec.Struct):
 
     def write(self, file: int) -> None:
         """Replace the head in an open file."""
-        os.pwrite(file, msgspec.json.encode(self).ljust(_ROOM - 1) + b"\n", 0)
+        os.lseek(file, 0, os.SEEK_SET)
+        os.write(file, msgspec.json.encode(self).ljust(_ROOM - 1) + b"\n")
+
+
+def read_at(file: int, start: int, *, size: int) -> bytes:
+    """Bytes from a place of an open file, which nobody else reads meanwhile. Windows has no `pread`."""
+    os.lseek(file, start, os.SEEK_SET)
+    return os.read(file, size)
 
 
 def rotated(path: Path, number: int) -> Path:

@@ -17,7 +17,7 @@ from threading import Lock
 from typing import Any, Final, TypeAlias
 
 from dragoman.errors import LocalError
-from dragoman.host.trace.family import HEAD, SPILL, Head, rotated, spill_of
+from dragoman.host.trace.family import HEAD, SPILL, Head, read_at, rotated, spill_of
 from dragoman.host.trace.large import Limits
 from dragoman.host.trace.locking import locked
 from dragoman.host.trace.seal import fits, read_seal, seal_line
@@ -27,6 +27,7 @@ Mend: TypeAlias = Callable[[str, dict[str, Any] | None], bytes]
 
 PRIVATE: Final = 0o600
 _BLOCK: Final = 1 << 16
+_BINARY: Final[int] = getattr(os, "O_BINARY", 0)  # Windows would write CR before each LF
 
 
 class ChainFile:
@@ -50,7 +51,7 @@ class ChainFile:
         self._file = -1
         with self._told():
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._lock = os.open(path.with_name(path.name + HEAD), os.O_RDWR | os.O_CREAT, PRIVATE)
+            self._lock = os.open(path.with_name(path.name + HEAD), os.O_RDWR | os.O_CREAT | _BINARY, PRIVATE)
             self._file = self._open()
 
     def close(self) -> None:
@@ -87,7 +88,7 @@ class ChainFile:
             ) from None
 
     def _open(self) -> int:
-        return os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, PRIVATE)
+        return os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | _BINARY, PRIVATE)
 
     # Under the lock ----------------------------------------------------------------------------------
 
@@ -128,7 +129,7 @@ class ChainFile:
         if found is not None and fits(last, key=self._key):
             head.seq, head.hash = found.seq, found.hash
         head.size = size
-        if os.pread(self._file, 1, size - 1) != b"\n":
+        if read_at(self._file, size - 1, size=1) != b"\n":
             return self._torn(head, start=size - len(last), size=size)
         return self._tell(head, "the file of the chain's head was missing")
 
@@ -156,7 +157,7 @@ class ChainFile:
 
     def _ended(self, size: int) -> int:
         """The length of the file, once its last line has an end."""
-        if size == 0 or os.pread(self._file, 1, size - 1) == b"\n":
+        if size == 0 or read_at(self._file, size - 1, size=1) == b"\n":
             return size
         self._put(b"\n")
         return size + 1
@@ -195,11 +196,13 @@ class ChainFile:
 
     def _rotate(self, head: Head) -> Head:
         older = rotated(self.path, head.file + 1)
-        self.path.rename(older)
-        if spill_of(self.path).exists():
-            spill_of(self.path).rename(spill_of(older))
         os.close(self._file)
-        self._file = self._open()
+        try:
+            self.path.rename(older)
+            if spill_of(self.path).exists():
+                spill_of(self.path).rename(spill_of(older))
+        finally:
+            self._file = self._open()
         return self._begun(head)
 
     def _begun(self, head: Head) -> Head:
@@ -234,7 +237,7 @@ class ChainFile:
         if target.exists():
             return
         half = folder / f".{digest}"  # the lock is ours: nobody else writes here
-        number = os.open(half, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE)
+        number = os.open(half, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _BINARY, PRIVATE)
         with os.fdopen(number, "wb") as file:
             file.write(data)
         half.rename(target)
@@ -250,7 +253,7 @@ def _age(born: str) -> float:
 def _whole(file: int, *, start: int, end: int) -> bytes:
     parts: list[bytes] = []
     while start < end:
-        part = os.pread(file, min(_BLOCK, end - start), start)
+        part = read_at(file, start, size=min(_BLOCK, end - start))
         if not part:
             break
         parts.append(part)
@@ -260,7 +263,7 @@ def _whole(file: int, *, start: int, end: int) -> bytes:
 
 def _last_line(file: int, size: int) -> bytes:
     """The last line without its LF, whole or not."""
-    end = size - 1 if size and os.pread(file, 1, size - 1) == b"\n" else size
+    end = size - 1 if size and read_at(file, size - 1, size=1) == b"\n" else size
     start, data = end, b""
     while start > 0:
         step = max(0, start - _BLOCK)
