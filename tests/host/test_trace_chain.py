@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from dragoman.errors import LocalError, UsageError
 from dragoman.host.trace import Limits, Trace
+from dragoman.host.trace.calls import calls
 from dragoman.host.trace.family import files
 from dragoman.host.trace.verifying import verify
 from tests.host.traced import ALLOW, DENY, call, clock
@@ -297,6 +298,7 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path):
 WRITER = """
 import sys
 from dragoman.host.trace import Limits, Trace
+from dragoman.host.trace.calls import calls
 from tests.host.traced import call
 trace = Trace(sys.argv[1], limits=Limits(size=int(sys.argv[3]) or None))
 print("ready", flush=True)
@@ -356,6 +358,33 @@ def test_two_traces_in_one_process_share_the_chain(path):
         call(one)
         call(other)
     assert verify(path).ok
+
+
+FORKS = """
+import os, sys
+from dragoman.host.trace import Trace
+from tests.host.traced import call
+trace = Trace(sys.argv[1])
+call(trace)
+children = []
+for _ in range(3):
+    child = os.fork()
+    if child == 0:
+        for _ in range(30):
+            call(trace)
+        os._exit(0)
+    children.append(child)
+for _ in range(30):
+    call(trace)
+sys.exit(any(os.waitpid(child, 0)[1] for child in children))
+"""
+
+
+def test_forks_of_a_writer_write_one_chain_of_calls_of_their_own(path):
+    subprocess.run([sys.executable, "-c", FORKS, str(path)], check=True)
+    report = verify(path)
+    assert (report.ok, report.findings, report.seq) == (True, [], (1 + 4 * 30) * 3)
+    assert len(list(calls(path))) == len({each.id for each in calls(path)}) == 121
 
 
 # Rotation ------------------------------------------------------------------------------------------------

@@ -49,9 +49,10 @@ class ChainFile:
         self._sync = sync
         self._guard = Lock()
         self._file = -1
+        self._pid = os.getpid()
         with self._told():
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._lock = os.open(path.with_name(path.name + HEAD), os.O_RDWR | os.O_CREAT | _BINARY, PRIVATE)
+            self._lock = self._open_lock()
             self._file = self._open()
 
     def close(self) -> None:
@@ -68,6 +69,8 @@ class ChainFile:
         Raises:
             LocalError: it could not be written, and nothing of it is in the file.
         """
+        if self._pid != os.getpid():
+            self._apart()
         with self._guard, self._told(), locked(self._lock):
             if self._lock < 0:
                 raise LocalError(f"the trace {self.path} is closed", stage="trace")
@@ -86,6 +89,19 @@ class ChainFile:
             raise LocalError(
                 f"the trace {self.path} cannot be written: {exc.strerror or exc}", stage="trace"
             ) from None
+
+    def _apart(self) -> None:
+        """Open the files anew in a fork: the lock of an open file is the parent's too."""
+        self._guard, self._pid = Lock(), os.getpid()
+        if self._lock >= 0:
+            with self._told():
+                mine = self._open_lock(), self._open()
+            os.close(self._lock)
+            os.close(self._file)
+            self._lock, self._file = mine
+
+    def _open_lock(self) -> int:
+        return os.open(self.path.with_name(self.path.name + HEAD), os.O_RDWR | os.O_CREAT | _BINARY, PRIVATE)
 
     def _open(self) -> int:
         return os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | _BINARY, PRIVATE)

@@ -132,7 +132,7 @@ class Trace:
         self._redact = Redaction() if redact is None else redact
         self.now = now or _now
         self._count = 0
-        self._run = os.urandom(4).hex()  # several hosts may append to one file
+        self._run, self._pid = _run()
         self._guard = Lock()
         self._seq, self._prev = 0, GENESIS
         self._file: ChainFile | None = None
@@ -149,6 +149,8 @@ class Trace:
 
     def begin(self) -> Entry:
         """Open the entry of one call."""
+        if self._pid != os.getpid():  # a fork: its calls are others
+            (self._run, self._pid), self._count = _run(), 0
         self._count += 1
         return Entry(f"{self._run}-{self._count}", self)
 
@@ -206,6 +208,11 @@ def describe(decision: Decision) -> dict[str, Any]:
         "why": decision.why,
         "answer": decision.answer,
     }
+
+
+def _run() -> tuple[str, int]:
+    """What the calls of one host in one process have in common: several may append to one file."""
+    return os.urandom(4).hex(), os.getpid()
 
 
 def _now() -> str:
