@@ -106,9 +106,11 @@ class Tally:
                     f"an error that does not say where: {type(error).__name__}, server {error.server!r}, "
                     f"stage {error.stage!r}: {error.message!r}"
                 )
-        self._end(call, name, said=str(error))
+        # A call is sent again once: one whose second session is lost as well is told so.
+        twice = isinstance(error, HttpError) and error.session_ended
+        self._end(call, name, said=str(error), beside=twice or name in NEIGHBOURS)
 
-    def _end(self, call: Call, name: str, *, said: str = "") -> None:
+    def _end(self, call: Call, name: str, *, said: str = "", beside: bool = False) -> None:
         if self.ends[call.number]:
             self._complain("a call ended twice")
         self.ended += 1
@@ -117,7 +119,7 @@ class Tally:
         may = {RESULT} if call.fault is None else call.fault.ends
         # One that may come twice may have its answer from a server that has met the fault before.
         may = may | {RESULT} if call.safe else may
-        if name not in may and name not in NEIGHBOURS:
+        if name not in may and not beside:
             self._complain(f"a call with the fault {call.fault_name or 'none'!r} ended with {name}: {said}")
 
     def _complain(self, what: str) -> None:
