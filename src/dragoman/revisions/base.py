@@ -7,7 +7,7 @@ asks the record for the fact. A new revision is a new module that fills in one m
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -59,28 +59,28 @@ class HttpRules(Struct, frozen=True):
     polling: bool  # a stream may be closed early and resumed with `Last-Event-ID`
 
 
-class Identify(Protocol):
-    """Who calls, by a revision's rules."""
+if TYPE_CHECKING:  # a start does without them
 
-    def __call__(self, session: Caller | None, method: Method, *, meta: RequestMeta) -> Caller:
-        """The caller; raises Refusal where the revision wants more to be said."""
-        ...
+    class Identify(Protocol):
+        """Who calls, by a revision's rules."""
 
+        def __call__(self, session: Caller | None, method: Method, *, meta: RequestMeta) -> Caller:
+            """The caller; raises Refusal where the revision wants more to be said."""
+            ...
 
-class Seal(Protocol):
-    """A result as a revision writes it."""
+    class Seal(Protocol):
+        """A result as a revision writes it."""
 
-    def __call__(self, result: Result, method: Method, *, extra: dict[str, Any]) -> Result:
-        """A copy in the revision's shape; `extra` is what the server adds to `_meta` where there is one."""
-        ...
+        def __call__(self, result: Result, method: Method, *, extra: dict[str, Any]) -> Result:
+            """A copy in the revision's shape; `extra` is what the server adds to a `_meta`."""
+            ...
 
+    class Ask(Protocol):
+        """A request to the client as a revision writes it."""
 
-class Ask(Protocol):
-    """A request to the client as a revision writes it."""
-
-    def __call__(self, request: InputRequest) -> InputRequest:
-        """The request in the revision's shape; raises ToolError for what the revision does not have."""
-        ...
+        def __call__(self, request: InputRequest) -> InputRequest:
+            """The request in the revision's shape; raises ToolError for what the revision does not have."""
+            ...
 
 
 class Revision(Struct, frozen=True, eq=False):

@@ -8,7 +8,7 @@ list these steps.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import UNSET
@@ -35,7 +35,10 @@ from dragoman.model import (
     TextContent,
     Tool,
 )
-from dragoman.revisions.base import NOBODY, Caller, Method, Seal
+from dragoman.revisions.base import NOBODY, Caller, Method
+
+if TYPE_CHECKING:
+    from dragoman.revisions.base import Seal
 
 NOT_INITIALIZED = (
     "Not initialized: this connection has had no `initialize`. Send it first, or send "

@@ -6,7 +6,7 @@ It knows what those revisions lack, and neither how a question travels nor what 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -21,7 +21,9 @@ from dragoman.model import (
     ToolResultContent,
     ToolUseContent,
 )
-from dragoman.revisions.base import Ask
+
+if TYPE_CHECKING:
+    from dragoman.revisions.base import Ask
 
 Block = Callable[[Any], Any]
 

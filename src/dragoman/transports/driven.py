@@ -11,27 +11,29 @@ from collections.abc import Coroutine, Generator
 from contextvars import Context, copy_context
 from sys import getrefcount
 from types import coroutine
-from typing import Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 _ENDED: Final = object()
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 
-class Steps(Protocol[T_co]):
-    """A coroutine, as far as driving it goes; the return value is that of its StopIteration."""
+if TYPE_CHECKING:  # a start does without it
 
-    def send(self, value: Any, /) -> Any:
-        """Go on with a value, up to where it waits again."""
-        ...
+    class Steps(Protocol[T_co]):
+        """A coroutine, as far as driving it goes; the return value is that of its StopIteration."""
 
-    def throw(self, exc: BaseException, /) -> Any:
-        """Go on with an exception."""
-        ...
+        def send(self, value: Any, /) -> Any:
+            """Go on with a value, up to where it waits again."""
+            ...
 
-    def close(self) -> None:
-        """End it where it stands."""
-        ...
+        def throw(self, exc: BaseException, /) -> Any:
+            """Go on with an exception."""
+            ...
+
+        def close(self) -> None:
+            """End it where it stands."""
+            ...
 
 
 @coroutine
