@@ -64,6 +64,7 @@ def record(outcome: Outcome) -> dict[str, Any]:
         "came_back": _returns(outcome),
         "longest_call": round(tally.longest, 2),
         "memory_mib": {"warm": _mib(first), "end": _mib(last), "most": _mib(outcome.memory.most)},
+        "memory_course_mib": [_mib(size) for size in outcome.memory.course()],
         "counts": [
             {"server": server, "fault": fault, "end": end, "calls": calls}
             for (server, fault, end), calls in sorted(tally.counts.items())

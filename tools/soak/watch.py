@@ -90,6 +90,11 @@ class Memory:
         first = list(self._samples[count // 5 : count // 5 + tenth]) or [resident()]
         return int(median(first)), int(median(self._samples[-tenth:] or first))
 
+    def course(self, parts: int = 20) -> list[int]:
+        """The median of each of so many parts of the time, in bytes."""
+        step = max(1, len(self._samples) // parts)
+        return [int(median(self._samples[at : at + step])) for at in range(0, len(self._samples), step)]
+
     @property
     def most(self) -> int:
         """The highest sample, in bytes."""
