@@ -43,7 +43,7 @@ def test_written_and_taken_back(place: Place) -> None:
     done = place.run("config", "export", "orders", "--to", "cursor", "--write")
     assert done.status == 0
     assert written(place, ".cursor/mcp.json") == {
-        "mcpServers": {"orders": {"command": "orders-mcp", "env": {"DB": "${env:DB}"}}}
+        "mcpServers": {"orders": {"type": "stdio", "command": "orders-mcp", "env": {"DB": "${env:DB}"}}}
     }
     undone = place.run("config", "undo")
     assert (undone.status, undone.err) == (0, "")

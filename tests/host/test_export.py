@@ -7,7 +7,7 @@ import tomllib
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman.errors import UsageError
@@ -279,6 +279,8 @@ def test_what_a_person_is_asked_for_in_vs_code_is_a_variable_elsewhere():
     assert read("claude-code", done.text)["a"].env == {"K": "${API_KEY}"}
     assert any("the variable API_KEY there" in note for note in done.written[0].notes)
     assert draft(vscode).env["K"] == (Ref("asked", "input:api-key"),)
+    (one,) = exported([vscode], "vscode").written
+    assert one.notes == ["`env.K`: 'api-key' has to be among the `inputs` of the file"]
 
 
 def test_what_is_not_quite_the_same_is_told():
@@ -397,7 +399,9 @@ def test_members_of_an_entry_that_are_not_the_exports_stay():
     entry = '{\n      "command": "old", // c\n      "autoApprove": ["t"]\n    }'
     text = f'{{\n  "mcpServers": {{\n    "new": {entry}\n  }}\n}}\n'
     done = exported([SERVER], "cursor", text)
-    assert done.text == text.replace('"old"', '"run"').replace('["t"]', '["t"],\n      "args": ["x"]')
+    assert done.text == text.replace('"old"', '"run"').replace(
+        '["t"]', '["t"],\n      "type": "stdio",\n      "args": ["x"]'
+    )
 
 
 def test_an_entry_that_comes_to_the_same_is_left_as_it_is():
@@ -435,6 +439,7 @@ words = st.text(min_size=1, max_size=12).filter(str.strip) | st.sampled_from(
 )
 
 
+@settings(deadline=None)
 @given(
     name=words,
     command=words,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman.errors import UsageError
@@ -130,6 +130,7 @@ def texts(draw):
     return value, draw(blanks) + write(value) + draw(blanks)
 
 
+@settings(deadline=None)
 @given(texts(), st.text(max_size=4), values)
 def test_whatever_is_put_is_there_and_nothing_else_changes(text, name, value):
     before, written = text
@@ -138,6 +139,7 @@ def test_whatever_is_put_is_there_and_nothing_else_changes(text, name, value):
     assert written.count("// c,{}") <= after.count("// c,{}") or name in before
 
 
+@settings(deadline=None)
 @given(texts(), st.data())
 def test_whatever_is_dropped_is_gone_and_nothing_else_changes(text, data):
     before, written = text

@@ -171,7 +171,7 @@ def _verdict(facts: Facts, links: Sequence[Link]) -> tuple[Verdict, str]:
         effect = facts.decision.effect
         unsure = facts.listed.asked and not facts.listed.answered
         if unsure:
-            return "unknown", f"it cannot be called: {facts.listed.why}"
+            return "unknown", f"it cannot be called: {facts.listed.why.splitlines()[0]}"
         words: dict[str, str] = {"allow": "it may run", "ask": "a person is asked first", "deny": "denied"}
         return effect, words[effect]
     if broken.step == "permission":
@@ -220,7 +220,11 @@ def _list(facts: Facts) -> Link:
     if not listed.asked:
         return Link("list", None, f"the server was not asked{': ' if listed.why else ''}{listed.why}")
     if listed.why:
-        return Link("list", None, f"the server did not answer: {listed.why}")
+        # An error's own hint stands on a line of its own.
+        said, *hints = (line.strip() for line in listed.why.splitlines())
+        cure = next((hint.removeprefix("try: ") for hint in hints if hint.startswith("try: ")), "")
+        more = tuple(hint for hint in hints if not hint.startswith("try: "))
+        return Link("list", None, f"the server did not answer: {said}", more, cure)
     if listed.hidden:
         return Link("list", False, f"the host shows {tool!r} to no model: {listed.hidden}")
     count = len(listed.tools)

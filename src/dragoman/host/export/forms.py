@@ -73,7 +73,7 @@ FORMS: Final[Mapping[str, Form]] = {
     ),
     "cursor": Form(
         _MCP_SERVERS,
-        {"stdio": None, "http": "http", "sse": "sse"},
+        {"stdio": "stdio", "http": "http", "sse": "sse"},
         fallback="untyped",
         env_file="envFile",
     ),

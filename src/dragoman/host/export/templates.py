@@ -163,6 +163,7 @@ def _known(ref: Ref, writer: Writer, *, places: Mapping[str, str], note: Callabl
 def _variable(ref: Ref, writer: Writer, *, note: Callable[[str], None]) -> Ref:
     if ref.kind == "asked":
         if writer.syntax == "vscode" and ref.name.startswith("input:"):
+            note(f"{ref.name.removeprefix('input:')!r} has to be among the `inputs` of the file")
             return ref
         if not ref.name.startswith("input:"):
             raise Unsayable("a value that is read from a file has no counterpart there")
