@@ -150,7 +150,7 @@ class Starter:
             return loop.create_task(work)
         context = copy_context()
         try:
-            # `next` tells the end by what it was given: `send` would raise, and that costs more than all the rest.
+            # `next` tells the end by what it was given; `send` would raise, which costs more than the rest.
             waiting = context.run(next, work.__await__(), _ENDED)
         finally:
             _leave_task(loop, task)
