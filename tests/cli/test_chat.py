@@ -272,7 +272,7 @@ class Terminal:
 def test_a_conversation(tmp_path):
     project(tmp_path, [*SCRIPT, "You are welcome."])
     with Terminal(tmp_path, *SCRIPTED) as terminal:
-        terminal.until(r"scripted, with 6 tools of 1 servers\n")
+        terminal.until(r"scripted, with 7 tools of 1 servers\n")
         terminal.until("> ")
         terminal.type("how much?\n")
         shown = terminal.until(r"used +2 requests.*written\n")
@@ -325,6 +325,24 @@ def test_arguments_that_would_steer_the_terminal_are_shown_as_text(tmp_path):
         assert "\x1b" not in shown
 
 
+def test_a_server_may_ask_too(tmp_path):
+    project(
+        tmp_path, [{"calls": [{"name": name("wrap"), "arguments": {}}]}, "wrapped"], {"allow": ["mcp__shop"]}
+    )
+    with Terminal(tmp_path, *SCRIPTED) as terminal:
+        terminal.until("> ")
+        terminal.type("wrap it\n")
+        terminal.until("Which paper[?](.|\n)*> ")
+        terminal.type("blue\n")
+        terminal.until("send this.*> ")
+        terminal.type("y\n")
+        terminal.until("in blue")
+        terminal.until("wrapped")
+    declined = chat(tmp_path, *SCRIPTED, "wrap it")
+    assert declined.status == 0
+    assert calls(tmp_path)[0] == "wrap accept"
+
+
 def test_a_server_of_the_project_is_started_after_a_yes(tmp_path):
     project(tmp_path)
     with Terminal(tmp_path, "--script", "script.json") as terminal:
@@ -332,7 +350,7 @@ def test_a_server_of_the_project_is_started_after_a_yes(tmp_path):
         assert "names the server 'shop':\n" in shown
         assert "shop.py" in shown
         terminal.type("y\n")
-        terminal.until("with 6 tools of 1 servers")
+        terminal.until("with 7 tools of 1 servers")
 
 
 def test_ctrl_c_stops_the_answer_and_not_the_program(tmp_path):

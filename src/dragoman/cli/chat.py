@@ -103,6 +103,7 @@ class Chat:
             trusted=True if options.trusted else None,
             trace=trace,
             lock=_lock(options),
+            client=self._person.client(),
         )
 
     def _tell(self, host: Host) -> None:

@@ -10,10 +10,12 @@ import msgspec
 
 from dragoman.cli import output
 from dragoman.cli.brush import Brush
-from dragoman.client.terminal import Lines
+from dragoman.client.options import ClientKeywords
+from dragoman.client.terminal import Lines, terminal_form
 from dragoman.host import Answer, Ask, Name, Question, ServerConfig
 from dragoman.host.masking import what
 from dragoman.host.options import SESSION
+from dragoman.model import ElicitParams, ElicitResult
 
 Preset = Literal["yes", "no"]
 _YES: Final = frozenset({"y", "yes"})
@@ -36,6 +38,16 @@ class Person:
     def ask(self) -> Ask | None:
         """What the host asks; None where nobody is there."""
         return None if self._preset is None and not self.terminal else self._ask
+
+    def client(self) -> ClientKeywords:
+        """The options of servers' clients by which a server can ask too, where somebody is there."""
+        if not self.terminal:
+            return {}
+        return {"elicitation_handler": self._elicit, "elicitation_modes": ("form", "url")}
+
+    async def _elicit(self, params: ElicitParams) -> ElicitResult:
+        async with self._turn:
+            return await terminal_form(params)
 
     async def line(self, prompt: str) -> str | None:
         """What the person types next; None at the end of it."""

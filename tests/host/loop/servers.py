@@ -10,11 +10,19 @@ from dragoman.host import Host
 
 SERVER = '''
 import asyncio
+from dataclasses import dataclass
 from pathlib import Path
 
-from dragoman import Server, ToolError
+from dragoman import Context, Server, ToolError
 
 server = Server("shop")
+
+
+@dataclass
+class Paper:
+    colour: str
+
+
 LOG = Path(__file__).with_name("calls.log")
 waiting: dict[str, asyncio.Event] = {}
 
@@ -42,6 +50,14 @@ def buy(item: str, count: int = 1) -> str:
 def broken() -> str:
     """Never works."""
     raise ToolError("the till is closed")
+
+
+@server.tool
+async def wrap(ctx: Context) -> str:
+    """Wrap it up."""
+    answer = await ctx.elicit("Which paper?", Paper)
+    note(f"wrap {answer.action}")
+    return answer.action if answer.data is None else f"in {answer.data.colour}"
 
 
 @server.tool
