@@ -232,6 +232,11 @@ class Host:
         return self._options.trace
 
     @property
+    def instructions(self) -> Mapping[str, str]:
+        """What servers say to the model about themselves, by server, the beginning of each."""
+        return self._roster.instructions()
+
+    @property
     def grants(self) -> tuple[Rule, ...]:
         """The tools for which a person said yes for this session."""
         return self._calls.grants

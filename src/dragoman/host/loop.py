@@ -50,6 +50,11 @@ class Caller(Protocol):
         """Where the turns of the model are written, beside its calls."""
         ...
 
+    @property
+    def instructions(self) -> Mapping[str, str]:
+        """What servers have to say to the model about themselves, by server."""
+        ...
+
     async def shown(self, *, defer: bool = False) -> list[Shown]:
         """The tools that the model may see, as they are now; with `defer`, most have to be searched for."""
         ...
@@ -216,7 +221,7 @@ class Run:
         request = ModelRequest(
             history=state.history,
             tools=await self._tools(),
-            system=state.system,
+            system=self._system(),
             limit=self._limit(),
         )
         message = await speaker.answer(request, self._tell)
@@ -233,6 +238,13 @@ class Run:
         named = tuple(replace(use, name=shown(use.name)) for use in uses)
         self._tell(Message(state.rounds, self._text, named, api.usage(message), message))
         return stop
+
+    def _system(self) -> str | None:
+        """The instructions to the model; those of servers are marked as theirs."""
+        own = [self.state.system] if self.state.system else []
+        said = self._caller.instructions if self._options.instructions else {}
+        theirs = [f"The server {name!r} says of its tools:\n{said[name]}" for name in sorted(said)]
+        return "\n\n".join([*own, *theirs]) or None
 
     async def _tools(self) -> Definitions:
         return self._toolbox.fill(await self._caller.shown(defer=self._options.defer))

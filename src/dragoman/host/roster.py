@@ -13,7 +13,7 @@ from typing import Final
 from msgspec import UNSET
 from msgspec.structs import replace as changed
 
-from dragoman.errors import ConnectError
+from dragoman.errors import ConnectError, LocalError
 from dragoman.host.config import claude
 from dragoman.host.config.limits import description_limit
 from dragoman.host.config.record import Origin, ServerConfig, Standing
@@ -149,6 +149,12 @@ class Roster:
             if tool is not None and not hides(self.files, name, tool=tool)
         ]
 
+    def instructions(self) -> dict[str, str]:
+        """What each connected server says to the model about itself: 2,048 characters, as Claude Code has it."""
+        most = description_limit(self._setting.env)
+        said = {name: _instructions(session).strip()[:most] for name, session in self.sessions.items()}
+        return {name: text for name, text in said.items() if text}
+
     def shown(self, *, defer: bool) -> list[Shown]:
         """The same, as the host shows them; with `defer`, deferred but for those that are always there."""
         env = self.files.machine.env
@@ -182,6 +188,17 @@ def _same(one: ServerConfig, other: ServerConfig) -> bool:
 
 def _bare(config: ServerConfig) -> ServerConfig:
     return replace(config, origin=_NOWHERE, rules=(), warnings=(), scope="project")
+
+
+def _instructions(session: Session) -> str:
+    """What a server says to the model about itself; nothing where it is not connected."""
+    client = session.client
+    if client is None or session.state != "connected":
+        return ""
+    try:
+        return client.instructions or ""
+    except LocalError:  # it has just gone
+        return ""
 
 
 def _described(tool: Tool, env: Mapping[str, str]) -> Tool:

@@ -41,6 +41,7 @@ class RunKeywords(TypedDict, total=False):
     save: Callable[[RunState], None] | None
     defer: bool
     strict: bool
+    instructions: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +51,8 @@ class RunOptions:
     `system` are instructions to the model. `limits` is the budget. `state` is where another run stood, to
     go on from there; it is not changed. `save` is called with the state whenever it changes (see `saver`).
     With `defer`, the model sees no tool before it has searched for it, but those that are to be there always.
-    `strict`: the API holds the model to the schemas, where it can.
+    `strict`: the API holds the model to the schemas, where it can. `instructions`: what servers say of
+    themselves to the model goes with `system`.
     """
 
     system: str | None = None
@@ -59,3 +61,4 @@ class RunOptions:
     save: Callable[[RunState], None] | None = None
     defer: bool = False
     strict: bool = False
+    instructions: bool = True

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from dragoman import Context, Server, ToolError
 
-server = Server("shop")
+server = Server("shop", instructions="Ask for the price first.")
 
 
 @dataclass

@@ -153,6 +153,33 @@ async def test_a_model_that_is_a_function_sees_what_came_of_its_calls(tmp_path):
     assert result.text == "3 False True True"
 
 
+@pytest.mark.parametrize(
+    ("options", "system"),
+    [
+        ({}, "Be brief.\n\nThe server 'shop' says of its tools:\nAsk for the price first."),
+        ({"instructions": False}, "Be brief."),
+    ],
+)
+async def test_what_servers_say_of_themselves_goes_with_the_instructions(tmp_path, options, system):
+    model = Listening(["ok"])
+    async with shop(tmp_path) as host:
+        result = await host.run("go", model=model, system="Be brief.", **options)
+    assert model.systems == [system]
+    assert result.state.system == "Be brief."  # what servers say is asked anew when the run goes on
+
+
+class Listening(ScriptedModel):
+    """Keeps the instructions that it was given."""
+
+    def __init__(self, script):
+        super().__init__(script)
+        self.systems = []
+
+    async def answer(self, request, hear):
+        self.systems.append(request.system)
+        return await super().answer(request, hear)
+
+
 # --- budgets --------------------------------------------------------------------------------------------
 
 

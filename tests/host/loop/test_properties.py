@@ -21,6 +21,7 @@ class Workshop:
     """A host in memory: each call takes some turns of the loop before it goes out, and some after."""
 
     trace = None
+    instructions = {}
 
     def __init__(self, delays: list[int]) -> None:
         self.delays = itertools.cycle(delays)

@@ -28,6 +28,7 @@ PRICE = Tool(
 
 class Shop:
     trace = None
+    instructions = {}
 
     def __init__(self):
         self.calls = []
