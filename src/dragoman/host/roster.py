@@ -150,7 +150,7 @@ class Roster:
         ]
 
     def instructions(self) -> dict[str, str]:
-        """What each connected server says to the model about itself: 2,048 characters, as Claude Code has it."""
+        """What each connected server says to the model about itself, cut as Claude Code cuts it."""
         most = description_limit(self._setting.env)
         said = {name: _instructions(session).strip()[:most] for name, session in self.sessions.items()}
         return {name: text for name, text in said.items() if text}
