@@ -137,6 +137,20 @@ def test_no_trace_and_wrong_words_are_usage_errors(place):
     assert (done.status, "expected NUMBER:HASH, received '7:x'" in done.err) == (2, True)
 
 
+@pytest.mark.parametrize("name", [".", "x" * 5000, "trace.jsonl/x"])
+@pytest.mark.parametrize("words", [["show"], ["verify"], ["query", "$"], ["diff", "lookup_order", "other"]])
+def test_what_is_no_file_is_told(place, name, words):
+    done = dragoman("trace", words[0], name, *words[1:], cwd=place)
+    assert done.status == 2
+    assert done.err.startswith("dragoman: ")
+    assert "Traceback" not in done.err
+
+
+def test_a_folder_cannot_be_followed(place):
+    done = dragoman("trace", "follow", ".", cwd=place)
+    assert (done.status, done.err.startswith("dragoman: ")) == (2, True)
+
+
 def test_every_verb_has_help(place):
     for verb in ("show", "follow", "query", "diff", "verify", "export"):
         done = dragoman("trace", verb, "--help", cwd=place)
@@ -302,6 +316,34 @@ def test_a_file_that_cannot_be_written_leaves_nothing(place):
     done = dragoman("trace", "export", "trace.jsonl", "--to", "html", "-o", "none/t.html", cwd=place)
     assert (done.status, "none/t.html cannot be written" in done.err) == (2, True)
     assert sorted(each.name for each in place.iterdir() if each.name.startswith(".")) == []
+
+
+MEASURE = """
+import sys
+from dragoman.cli.main import main
+main(sys.argv[1:])
+status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+print(int(status["VmHWM"].split()[0]) // 1024, file=sys.stderr)
+"""
+
+
+def test_a_trace_is_not_taken_into_memory(tmp_path):
+    lines: list[bytes] = []
+    trace = Trace(lines.append, redact=lambda name, value: value)
+    for _ in range(40):
+        call(trace, text="x" * 50_000)
+    (tmp_path / "trace.jsonl").write_bytes(b"".join(lines) * 50)  # a hundred megabytes
+    for words in (["show", "--denied"], ["verify"], ["query", "$[?@.ms < 0]"], ["export", "--to", "otel"]):
+        verb, *more = words
+        done = subprocess.run(
+            [sys.executable, "-c", MEASURE, "trace", verb, "trace.jsonl", *more],
+            cwd=tmp_path,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+        assert int(done.stderr.splitlines()[-1]) < 100, words
 
 
 # follow --------------------------------------------------------------------------------------------------

@@ -192,6 +192,17 @@ def test_no_byte_can_be_changed_unseen(tmp_path_factory, data):
     assert not verify(path).ok
 
 
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_no_lines_can_be_taken_out_put_in_or_moved_unseen(tmp_path_factory, data):
+    path = tmp_path_factory.mktemp("trace") / "trace.jsonl"
+    lines = written(path)
+    picked = data.draw(st.lists(st.integers(0, len(lines) - 1), max_size=12))
+    changed = [lines[number] for number in picked]
+    path.write_bytes(b"".join(changed))
+    assert verify(path).ok is (changed == lines)
+
+
 # What a crash leaves -------------------------------------------------------------------------------------
 
 

@@ -147,8 +147,7 @@ def calls(path: Path | str, *, on_fault: OnFault | None = None) -> Iterator[Call
     """The calls of a trace, each when its result is read, and at the end those without one.
 
     Raises:
-        UsageError: there is no such trace.
-        LocalError: a file of it cannot be read.
+        UsageError: there is no such trace, or a file of it cannot be read.
     """
     yield from gathered(lines(path, on_fault=on_fault))
 
@@ -197,8 +196,7 @@ def newest(path: Path | str, wanted: Wanted, *, last: int | None, on_fault: OnFa
     """The last calls that are wanted, None for all; the end of the trace is read first, and more if need be.
 
     Raises:
-        UsageError: there is no such trace.
-        LocalError: a file of it cannot be read.
+        UsageError: there is no such trace, or a file of it cannot be read.
     """
     window: int | None = None if last is None else _WINDOW
     while window is not None and window < size(path):
@@ -255,8 +253,7 @@ def find(path: Path | str, wanted: str, *, on_fault: OnFault | None = None) -> C
     """The newest call with an id, or the start of one, or the id that the model's API gave it.
 
     Raises:
-        UsageError: there is none, or several calls have that start.
-        LocalError: a file cannot be read.
+        UsageError: there is none, several calls have that start, or a file cannot be read.
     """
     is_wanted = Wanted(call=wanted)
     # Quotes apart, an id stands in its lines as it is: all others need no reading.

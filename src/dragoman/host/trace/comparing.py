@@ -262,8 +262,7 @@ def pair(path: Path | str, *names: str, on_fault: OnFault | None = None) -> tupl
     none, the last before it.
 
     Raises:
-        UsageError: there is no such call, or none before it.
-        LocalError: a file cannot be read.
+        UsageError: there is no such call, or none before it, or a file cannot be read.
     """
     if len(names) == 2:
         first, second = (_one(path, name, on_fault=on_fault) for name in names)

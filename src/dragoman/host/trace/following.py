@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from dragoman.errors import LocalError
+from dragoman.errors import UsageError
 from dragoman.host.trace.family import files
 from dragoman.host.trace.reading import LONGEST, Line, OnFault, line_of
 
@@ -22,7 +22,7 @@ class Follower:
     """Reads what is appended from now on; `wait` is called where there is nothing, and False ends it.
 
     Raises:
-        LocalError: the file cannot be read.
+        UsageError: the file cannot be read.
     """
 
     def __init__(self, path: Path, *, wait: Callable[[], bool], on_fault: OnFault | None = None) -> None:
@@ -42,7 +42,7 @@ class Follower:
         """The lines from when this was made. Those that were there already are left out.
 
         Raises:
-            LocalError: the file cannot be read.
+            UsageError: the file cannot be read.
         """
         try:
             with self._told():
@@ -59,7 +59,7 @@ class Follower:
         try:
             yield
         except OSError as exc:
-            raise LocalError(f"{self._path} cannot be read: {exc.strerror}", stage="trace") from None
+            raise UsageError(f"{self._path} cannot be read: {exc.strerror}", stage="trace") from None
 
     def _open(self, path: Path) -> BinaryIO:
         self._rest, self._too_long = b"", False

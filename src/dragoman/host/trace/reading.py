@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, Final, TypeAlias
 
 import msgspec
 
-from dragoman.errors import LocalError, UsageError
+from dragoman.errors import UsageError
 from dragoman.host.trace.family import files, spilled
 from dragoman.schema.shapes import is_array, is_object
 
@@ -138,7 +138,12 @@ def existing(path: Path | str) -> list[Path]:
     Raises:
         UsageError: there is none.
     """
-    found = [file for file in files(Path(path)) if file.exists()]
+    try:
+        found = [file for file in files(Path(path)) if file.exists()]
+    except (OSError, ValueError) as exc:  # a name that is too long, or none at all
+        raise UsageError(f"{str(path)[:200]!r} names no trace: {exc}") from None
+    if found and found[-1].is_dir():
+        raise UsageError(f"{path} is a folder, not a trace", hint="name the file in it")
     if not found:
         raise UsageError(
             f"there is no trace at {path}", hint="name the file that the host writes its trace to"
@@ -172,8 +177,7 @@ def lines(
     end are read.
 
     Raises:
-        UsageError: there is no such trace.
-        LocalError: a file of it cannot be read.
+        UsageError: there is no such trace, or a file of it cannot be read.
     """
     for file, start in _from(existing(path), window):
         try:
@@ -189,7 +193,7 @@ def lines(
         except FileNotFoundError:
             continue  # it is kept no longer, since a moment ago
         except OSError as exc:
-            raise LocalError(f"{file} cannot be read: {exc.strerror}", stage="trace") from None
+            raise UsageError(f"{file} cannot be read: {exc.strerror}", stage="trace") from None
 
 
 def _from(found: list[Path], window: int | None) -> list[tuple[Path, int]]:

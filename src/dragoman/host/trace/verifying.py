@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from dragoman.errors import LocalError
+from dragoman.errors import UsageError
 from dragoman.host.trace.family import HEAD, Head, number_of, spill_of, spilled
 from dragoman.host.trace.locking import locked
 from dragoman.host.trace.reading import existing, pieces
@@ -80,8 +80,7 @@ def verify(path: Path | str, *, key: bytes | None = None, anchor: tuple[int, str
     """Check a trace. `anchor` is the number and the hash of a line, as somebody noted them before.
 
     Raises:
-        UsageError: there is no such trace.
-        LocalError: a file of it cannot be read.
+        UsageError: there is no such trace, or a file of it cannot be read.
     """
     whole = Path(path)
     older, current, head = _standing(whole)
@@ -96,8 +95,9 @@ def verify(path: Path | str, *, key: bytes | None = None, anchor: tuple[int, str
 
 def _standing(path: Path) -> tuple[list[Path], int | None, Head | None]:
     """The older files, the bytes of the current one and the head, as they were at one moment."""
+    found = existing(path)
     if number_of(path) is not None:
-        return existing(path), None, None
+        return found, None, None
     try:
         lock = os.open(path.with_name(path.name + HEAD), os.O_RDONLY)
     except OSError:
@@ -141,7 +141,7 @@ class _Check:
                 for number, (raw, whole) in enumerate(pieces(opened, end=end), 1):
                     self.line(raw, file, number=number, whole=whole)
         except OSError as exc:
-            raise LocalError(f"{file} cannot be read: {exc.strerror}", stage="trace") from None
+            raise UsageError(f"{file} cannot be read: {exc.strerror}", stage="trace") from None
         self._size = end
         self._end_of_file(file)
 
@@ -375,5 +375,5 @@ def _digest_of(path: Path) -> str:
             while data := file.read(1 << 20):
                 digest.update(data)
     except OSError as exc:
-        raise LocalError(f"{path} cannot be read: {exc.strerror}", stage="trace") from None
+        raise UsageError(f"{path} cannot be read: {exc.strerror}", stage="trace") from None
     return digest.hexdigest()
