@@ -274,6 +274,30 @@ async def test_a_closed_supervisor_starts_nothing(place):
     assert place.starts == []
 
 
+async def test_a_host_is_connected_once_and_closed_for_good(place):
+    servers(place, service=place.entry)
+    found = place.host("claude-code")
+    async with found:
+        await found.connect()
+        assert await pid(found) == place.starts[0]
+    for again in (found.connect(), found.reload()):
+        with pytest.raises(ClosedError, match="this host was closed"):
+            await again
+    assert len(place.starts) == 1
+
+
+async def test_a_host_that_is_closed_while_it_changes_leaves_nothing_with_the_others(place):
+    servers(place, service=place.entry)
+    async with Supervisor() as supervisor:
+        async with place.host("claude-code", supervisor=supervisor) as found:
+            servers(place, service=place.entry, other=place.entry)
+            reload = asyncio.create_task(found.reload())
+            await until(lambda: "other" in found.sessions)
+        await reload
+        assert supervisor.running == ()
+        assert not any(alive(one) for one in place.starts)
+
+
 # --- idle ------------------------------------------------------------------------------------------------
 
 

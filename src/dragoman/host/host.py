@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, Unpack
 
-from dragoman.errors import DragomanError
+from dragoman.errors import ClosedError, DragomanError
 from dragoman.host.calls import Calls
 from dragoman.host.config.record import Origin, Problem, Rule, ServerConfig, Setup, Source, Standing
 from dragoman.host.dialects import dialect
@@ -76,6 +76,7 @@ class Host:
         self._answers: list[tuple[ServerConfig, bool]] = []  # what was said about entries that wait
         self._problem = ""
         self._changing = asyncio.Lock()
+        self._connected = self._closed = False
         self._watching: asyncio.Task[None] | None = None
         self._spilled: Path | None = None
         self._kept = 0
@@ -127,9 +128,17 @@ class Host:
     async def connect(self) -> Self:
         """Start or reach every server, all at the same time. What fails is in `sessions`, and not raised.
 
+        Nothing when that was done already.
+
         Raises:
             ConnectError: a server that its entry calls required did not come.
+            ClosedError: the host was closed.
         """
+        if self._closed:
+            raise ClosedError("this host was closed", stage="connect")
+        if self._connected:
+            return self
+        self._connected = True
         approved = await self._approved(self._roster.files)
         if approved is not self._roster.files:
             self._roster = Roster(approved, self._setting)
@@ -142,7 +151,11 @@ class Host:
         return self
 
     async def close(self) -> None:
-        """End every connection, and the processes that were started from here and nobody else uses."""
+        """End every connection, and the processes that were started from here and nobody else uses.
+
+        Any number of times.
+        """
+        self._closed = True
         watching, self._watching = self._watching, None
         if watching is not None:
             watching.cancel()
@@ -172,9 +185,11 @@ class Host:
         A file that could be read before and cannot now changes nothing: see `why` of what is returned.
 
         Raises:
-            ConnectError: as `connect`.
+            ConnectError, ClosedError: as `connect`.
         """
         async with self._changing:
+            if self._closed:
+                raise ClosedError("this host was closed", stage="connect")
             files = self._read()
             broken, before = _broken(files), _broken(self._roster.files)
             new = [said for file, said in broken.items() if file not in before]

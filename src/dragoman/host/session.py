@@ -137,7 +137,9 @@ class Session:
             options: ClientKeywords = {**setting.client, **made.options}
             tap = None if setting.tap is None else self._tap
             made = replace(made, options=options, tap=tap, alone=True)
-        self._running = await setting.supervisor.take(made, self)
+        self._running = running = await setting.supervisor.take(made, self)
+        if self._closed:  # meanwhile
+            await setting.supervisor.leave(running, self)
 
     async def close(self, *, within: float = 0.0) -> None:
         """End the connection, and the process if there is one that nobody else uses.
