@@ -26,6 +26,7 @@ _ERROR: Final = 2  # STATUS_CODE_ERROR
 _BATCH: Final = 256  # spans in a line
 _PARENT: Final = re.compile(r"00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-[0-9a-f]{2}\Z")
 _TRANSPORTS: Final = {"stdio": "pipe", "http": "tcp", "sse": "tcp", "ws": "tcp"}
+_PROTOCOLS: Final = {"http": "http", "sse": "http", "ws": "websocket"}
 _KINDS: Final = {
     "denied": "permission_denied",
     "schema": "invalid_arguments",
@@ -129,6 +130,7 @@ def _inner(call: Call, sent: dict[str, Any]) -> dict[str, Any]:
         "gen_ai.tool.name": call.tool,
         "jsonrpc.request.id": None if number is None else str(number),
         "network.transport": _TRANSPORTS.get(str(sent.get("transport"))),
+        "network.protocol.name": _PROTOCOLS.get(str(sent.get("transport"))),
         "dragoman.server": call.server,
         "error.type": _KINDS.get(call.outcome),
     }
