@@ -420,5 +420,6 @@ async def test_an_error_of_the_provider_ends_no_conversation(tmp_path):
 
     async with model_server(*replies) as server:
         await in_thread(talk, server.url)
-    sent = [message["content"] for message in server.requests[1].body["messages"]]
+    messages = server.requests[1].body["messages"]
+    sent = [message["content"] for message in messages if message["role"] == "user"]
     assert sent == ["hello"]

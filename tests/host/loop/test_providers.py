@@ -265,7 +265,7 @@ async def test_a_local_server_by_its_url_gets_no_key(tmp_path, monkeypatch):
 async def test_members_and_headers_of_ones_own(tmp_path):
     async with model_server(CHAT.stream("a")) as server, shop(tmp_path) as host:
         told = model(CHAT, server, more={"temperature": 0}, headers={"X-Team": "blue"}, limit=99)
-        await host.run("x", model=told, system="Be brief.")
+        await host.run("x", model=told, system="Be brief.", instructions=False)
     (request,) = server.requests
     assert request.body["temperature"] == 0
     assert request.headers["x-team"] == "blue"
