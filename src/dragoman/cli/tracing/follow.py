@@ -64,15 +64,13 @@ class _Printer:
     def take(self, line: Line) -> None:
         """Show a line, or keep it until its call's result."""
         facts = line.facts
-        if facts.call in self._shown:
+        if not facts.call or facts.call in self._shown:
             return
-        if facts.kind == "tool_use":
-            self._calls[facts.call] = Call(facts.call)
-            if len(self._calls) > _OPEN:
+        call = self._calls.get(facts.call)
+        if call is None or facts.kind == "tool_use":
+            call = Call(facts.call)
+            while len(self._calls) >= _OPEN:
                 self._calls.popitem(last=False)
-        call = self._calls.setdefault(facts.call, Call(facts.call)) if facts.call else None
-        if call is None:
-            return
         call = next(gathered([*call.lines, line]), call)
         self._calls[facts.call] = call
         if facts.kind == "result":

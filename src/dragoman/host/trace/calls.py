@@ -163,18 +163,23 @@ def gathered(found: Iterable[Line]) -> Iterator[Call]:
         call = waiting.get(name)
         if call is None or (kind == "tool_use" and call.use is not None):
             if call is not None:
+                held -= _length(call)
                 yield waiting.pop(name)  # an id that comes again is another call
             call = waiting[name] = Call(name)
         setattr(call, _KINDS[kind], line)
         held += len(line.raw)
         if kind == "result":
-            held -= sum(len(each.raw) for each in call.lines)
+            held -= _length(call)
             yield waiting.pop(name)
         while waiting and (len(waiting) > _OPEN or held > _HELD):
             _, oldest = waiting.popitem(last=False)
-            held -= sum(len(each.raw) for each in oldest.lines)
+            held -= _length(oldest)
             yield oldest
     yield from waiting.values()
+
+
+def _length(call: Call) -> int:
+    return sum(len(line.raw) for line in call.lines)
 
 
 _KINDS: Final = {"tool_use": "use", "tools/call": "sent", "result": "result"}
@@ -198,6 +203,8 @@ def newest(path: Path | str, wanted: Wanted, *, last: int | None, on_fault: OnFa
     Raises:
         UsageError: there is no such trace, or a file of it cannot be read.
     """
+    if wanted.call is not None:
+        return _called(path, wanted, last=last, on_fault=on_fault)
     window: int | None = None if last is None else _WINDOW
     while window is not None and window < size(path):
         faults: list[Fault] = []
@@ -214,6 +221,14 @@ def newest(path: Path | str, wanted: Wanted, *, last: int | None, on_fault: OnFa
     turns = _Turns()
     found, earlier = _last(gathered(turns.take(lines(path, on_fault=on_fault))), wanted, last=last)
     return Newest(found, earlier, turns.lines)
+
+
+def _called(path: Path | str, wanted: Wanted, *, last: int | None, on_fault: OnFault | None) -> Newest:
+    """As `newest`, for one id: lines without it are not read."""
+    ids = _ids(path, wanted.call or "", on_fault=on_fault)
+    having = _plain(ids[0]) if len(ids) == 1 else b""
+    found, earlier = _last(gathered(lines(path, having=having)), wanted, last=last)
+    return Newest(found, earlier, {})
 
 
 class _Turns:
@@ -242,9 +257,9 @@ def _last(
         if not wanted(call):
             continue
         kept.append(call)
-        held += sum(len(line.raw) for line in call.lines)
+        held += _length(call)
         while kept and ((last is not None and len(kept) > last) or held > _KEPT):
-            held -= sum(len(line.raw) for line in kept.popleft().lines)
+            held -= _length(kept.popleft())
             earlier = True
     return list(kept), earlier
 
@@ -255,23 +270,29 @@ def find(path: Path | str, wanted: str, *, on_fault: OnFault | None = None) -> C
     Raises:
         UsageError: there is none, several calls have that start, or a file cannot be read.
     """
-    is_wanted = Wanted(call=wanted)
-    # Quotes apart, an id stands in its lines as it is: all others need no reading.
-    having = b"" if '"' in wanted or "\\" in wanted or not wanted.isascii() else wanted.encode()
-    ids = {
-        call.id: None
-        for call in gathered(lines(path, on_fault=on_fault, having=having))
-        if is_wanted.is_called(call)
-    }
-    exact = [name for name in ids if name == wanted] or list(ids)
+    ids = _ids(path, wanted, on_fault=on_fault)
+    exact = [name for name in ids if name == wanted] or ids
     starts = [name for name in exact if name.startswith(wanted)]
     if len(starts) > 1:
         raise UsageError(f"several calls begin with {wanted!r}: {', '.join(starts[:5])}")
     if not exact:
         raise UsageError(f"no call {wanted!r} in {path}", hint="dragoman trace show lists the calls")
     name = exact[-1]
-    same = [call for call in gathered(lines(path, having=name.encode())) if call.id == name]
-    return same[-1]
+    return [call for call in gathered(lines(path, having=_plain(name))) if call.id == name][-1]
+
+
+def _ids(path: Path | str, wanted: str, *, on_fault: OnFault | None) -> list[str]:
+    """The ids of the calls that have an id, its start, or the id of the model's API, in their order."""
+    is_wanted = Wanted(call=wanted).is_called
+    seen = gathered(lines(path, on_fault=on_fault, having=_plain(wanted)))
+    return list(dict.fromkeys(call.id for call in seen if is_wanted(call)))
+
+
+def _plain(name: str) -> bytes:
+    """What stands in every line of a call of that id, so that other lines need no reading."""
+    return (
+        b"" if '"' in name or "\\" in name or not (name.isascii() and name.isprintable()) else name.encode()
+    )
 
 
 def since(text: str, *, now: datetime) -> datetime:
