@@ -117,6 +117,12 @@ def test_a_tool_that_is_not_what_was_locked_is_not_called(tmp_path):
     assert "ok" in chat(tmp_path, *SCRIPTED, "--no-lock", "how much?").err
 
 
+def test_a_locale_that_cannot_say_it(tmp_path):
+    project(tmp_path, ["3원입니다."])
+    done = chat(tmp_path, *SCRIPTED, "how much?", PYTHONIOENCODING="ascii")
+    assert (done.status, done.out) == (0, "3\\uc6d0\\uc785\\ub2c8\\ub2e4.\n")
+
+
 def test_events_as_json(tmp_path):
     project(tmp_path)
     done = chat(tmp_path, *SCRIPTED, "--json", "how much?")

@@ -54,8 +54,7 @@ class Talk:
                 pass
 
     def _text(self, text: str) -> None:
-        sys.stdout.write(output.harmless(text) if self._brush.terminal else text)
-        sys.stdout.flush()
+        output.piece(text)
         self._open = not text.endswith("\n")
 
     def _close(self) -> None:

@@ -69,8 +69,14 @@ def fail(error: DragomanError, *, json: bool) -> int:
     return failure.status(error)
 
 
-def _write(stream: TextIO, value: str) -> None:
-    value += "\n"
+def piece(value: str) -> None:
+    """Print a piece of a text that is not over, at once; on a terminal with nothing in it that steers it."""
+    _write(sys.stdout, harmless(value) if sys.stdout.isatty() else value, end="")
+    sys.stdout.flush()
+
+
+def _write(stream: TextIO, value: str, *, end: str = "\n") -> None:
+    value += end
     try:
         stream.write(value)
     except UnicodeEncodeError:
