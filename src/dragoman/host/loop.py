@@ -242,7 +242,7 @@ class Run:
     def _system(self) -> str | None:
         """The instructions to the model; those of servers are marked as theirs."""
         own = [self.state.system] if self.state.system else []
-        said = self._caller.instructions if self._options.instructions else {}
+        said: Mapping[str, str] = self._caller.instructions if self._options.instructions else {}
         theirs = [f"The server {name!r} says of its tools:\n{said[name]}" for name in sorted(said)]
         return "\n\n".join([*own, *theirs]) or None
 
