@@ -128,6 +128,12 @@ def test_what_was_found_under_a_name_is_taken_out_of_what_the_server_says_of_it(
     assert told == {"text": f'no user with "{HIDDEN}" and {HIDDEN}'}
 
 
+def test_a_word_under_a_secrets_name_does_not_take_it_out_of_every_text():
+    redaction = Redaction()
+    assert redaction({"cookie": "required"}) == {"cookie": HIDDEN}
+    assert redaction({"text": "a name is required"}) == {"text": "a name is required"}
+
+
 def test_a_path_below_what_is_hidden_already_is_nothing():
     assert Redaction(paths=["$.password.inner"])({"password": {"inner": 1}}) == {"password": HIDDEN}
 

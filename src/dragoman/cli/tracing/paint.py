@@ -27,7 +27,8 @@ STYLES: Final = {
     "refused": "yellow",
     "open": "dim",
 }
-_BAR: Final = 24  # columns of the timeline
+_BAR: Final = 24  # columns of the timeline, half of it on a narrow terminal
+_WIDE: Final = 100
 _LABEL: Final = 10
 _WIDEST: Final = 4096  # characters of a value that are shown in a pipe
 
@@ -63,31 +64,32 @@ def turn_of(part: Stretch, turn: Line | None) -> str:
 
 def _call(brush: Brush, bar: Bar, *, stem: str, branch: str) -> Iterator[str]:
     call = bar.call
-    begun = call.begun
-    at = "--:--:--.---" if begun is None else clock(begun)
+    wide = brush.width >= _WIDE
+    at = "--:--:--" if call.begun is None else clock(call.begun) if wide else clock(call.begun)[:8]
     took = duration(call.ms) if call.ms is not None else ""
     name = f"{call.server}/{call.tool}" if call.tool and call.server else call.name
-    left = f"{at}  {call.id}  {output.flat(name)}"
+    left = f"{branch}{at}  {output.cut(output.flat(call.id), 24)}  "
+    columns = _BAR if wide else _BAR // 2
     mark = f"{call.outcome:8}{took:>9}"
-    room = brush.width - len(branch) - _BAR - len(mark) - 6
-    left = output.cut(left, max(20, room))
-    pad = " " * max(0, room - output.width(left))
+    room = max(8, brush.width - output.width(left) - columns - len(mark) - 6)
+    shown = output.cut(output.flat(name), room)
+    pad = " " * (room - output.width(shown))
     painted = brush(STYLES[call.outcome], mark)
-    yield f"{branch}{left}{pad}  {painted}  {_timeline(brush, bar)}".rstrip()
+    yield f"{left}{shown}{pad}  {painted}  {_timeline(brush, bar, columns=columns)}".rstrip()
     for label, text, style in facts(call, full=brush.full):
         yield from _field(brush, label, text=text, style=style, stem=stem)
 
 
-def _timeline(brush: Brush, bar: Bar) -> str:
+def _timeline(brush: Brush, bar: Bar, *, columns: int) -> str:
     """The call's place in its stretch: what was spent here, and what the server took."""
-    left = min(_BAR - 1, int(bar.left * _BAR))
-    here = round(bar.here * _BAR)
-    there = round(bar.there * _BAR)
+    left = min(columns - 1, int(bar.left * columns))
+    here = round(bar.here * columns)
+    there = round(bar.there * columns)
     if here + there == 0:
         here, there = (1, 0) if bar.call.sent is None else (0, 1)
-    here = min(here, _BAR - left)
-    there = min(there, _BAR - left - here)
-    rest = " " * (_BAR - left - here - there)
+    here = min(here, columns - left)
+    there = min(there, columns - left - here)
+    rest = " " * (columns - left - here - there)
     return f"|{' ' * left}{brush('yellow', '-' * here)}{brush('blue', '=' * there)}{rest}|"
 
 

@@ -35,6 +35,7 @@ _OPEN: Final = frozenset({"progressToken"})
 _SHORT: Final = 1024  # characters
 _DEEPEST: Final = 100
 _RECALLED: Final = 8  # characters from which on a secret is looked for elsewhere too
+_WORD: Final = 16
 _REMEMBERED: Final = 256  # secrets at most: each is looked for in every text
 
 # Lines of texts in which the name says it, as HTTP headers and environments are printed.
@@ -155,6 +156,8 @@ class Redaction:
         """Remember a secret, to know it again in another text."""
         if not isinstance(value, str) or len(value) < _RECALLED or value == HIDDEN:
             return
+        if value.isalpha() and len(value) < _WORD:
+            return  # `"token": "required"` is no reason to take a word out of every text
         self._seen.pop(value, None)
         self._seen[value] = None
         if len(self._seen) > _REMEMBERED:
