@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from msgspec import UNSET, Struct, UnsetType
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
 
 from dragoman.model import (
     ClientCapabilities,
@@ -49,6 +50,17 @@ class Method(Struct, frozen=True):
     everywhere: bool = False
 
 
+class Addition:
+    """Members that a server adds to the `_meta` of a result; `encoded` where nothing else is in it."""
+
+    __slots__ = ("encoded", "members")
+
+    def __init__(self, members: dict[str, Any]) -> None:
+        self.members = members
+        # An encoding stands for what it encodes.
+        self.encoded: Any = Raw(msgspec.json.encode(members)) if members else UNSET
+
+
 class HttpRules(Struct, frozen=True):
     """How Streamable HTTP carries a revision."""
 
@@ -71,7 +83,7 @@ if TYPE_CHECKING:  # a start does without them
     class Seal(Protocol):
         """A result as a revision writes it."""
 
-        def __call__(self, result: Result, method: Method, *, extra: dict[str, Any]) -> Result:
+        def __call__(self, result: Result, method: Method, *, extra: Addition) -> Result:
             """A copy in the revision's shape; `extra` is what the server adds to a `_meta`."""
             ...
 

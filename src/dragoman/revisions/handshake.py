@@ -38,7 +38,7 @@ from dragoman.model import (
 from dragoman.revisions.base import NOBODY, Caller, Method
 
 if TYPE_CHECKING:
-    from dragoman.revisions.base import Seal
+    from dragoman.revisions.base import Addition, Seal
 
 NOT_INITIALIZED = (
     "Not initialized: this connection has had no `initialize`. Send it first, or send "
@@ -65,7 +65,7 @@ def identify(session: Caller | None, method: Method, *, meta: RequestMeta) -> Ca
 def sealer(steps: Mapping[type[Result], Step]) -> Seal:
     """A `Revision.seal`: takes out what no handshake revision has, then applies `steps` by result type."""
 
-    def seal(result: Result, method: Method, *, extra: dict[str, Any]) -> Result:
+    def seal(result: Result, method: Method, *, extra: Addition) -> Result:
         del extra  # these revisions name the server in the handshake
         if result.result_type is not UNSET:
             result = replace(result, result_type=UNSET)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from msgspec import UNSET
 from msgspec.structs import replace
 
@@ -27,7 +25,7 @@ from dragoman.model import (
     Result,
     SubscriptionsListenParams,
 )
-from dragoman.revisions.base import Caller, HttpRules, Method, Revision, table
+from dragoman.revisions.base import Addition, Caller, HttpRules, Method, Revision, table
 from dragoman.revisions.questions import as_it_is
 
 
@@ -52,9 +50,9 @@ def _lacking(key: str) -> Refusal:
     )
 
 
-def seal(result: Result, method: Method, *, extra: dict[str, Any]) -> Result:
+def seal(result: Result, method: Method, *, extra: Addition) -> Result:
     """A copy with `resultType` and the server's name in `_meta`: the handler may keep what it returned."""
-    meta = {**extra, **result.meta} if result.meta else extra
+    meta = {**extra.members, **result.meta} if result.meta else extra.encoded
     kind = result.result_type
     if kind is UNSET:
         kind = INPUT_REQUIRED if type(result) is InputRequiredResult else COMPLETE

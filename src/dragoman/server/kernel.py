@@ -33,7 +33,7 @@ from dragoman.model import (
 from dragoman.protocol.call import Call
 from dragoman.protocol.link import Link, Session
 from dragoman.revisions import BY_VERSION, HANDSHAKE, STATELESS
-from dragoman.revisions.base import Caller, Method
+from dragoman.revisions.base import Addition, Caller, Method
 from dragoman.schema.parameters import HeaderParameter
 from dragoman.server.asking import Suspend
 from dragoman.server.extension import Extension
@@ -90,8 +90,8 @@ class Kernel:
         self._folded: Handler | None = None  # none as long as there are no layers
         self._reader = self._read
         self._kept: dict[tuple[str, str, str | None], _Kept] = {}
-        info = msgspec.json.encode(identity.info)
-        self._seal_meta: dict[str, Any] = {SERVER_INFO_KEY: Raw(info)}
+        info = Raw(msgspec.json.encode(identity.info))
+        self._seal_meta = Addition({SERVER_INFO_KEY: info})
         self._routes: dict[str, Handler] = {
             "initialize": self._initialize,
             "server/discover": self._discover,

@@ -32,6 +32,7 @@ from dragoman.protocol.call import Call
 from dragoman.protocol.link import Link
 from dragoman.protocol.record import Record
 from dragoman.revisions import BY_VERSION
+from dragoman.revisions.base import Addition
 from dragoman.server.asking import Suspend, posed
 from dragoman.server.extension import Services
 from dragoman.stores import Job, StoreError
@@ -177,7 +178,7 @@ class Run:
         return await tool.run(call)
 
     async def _complete(self, call: Call, result: Result) -> None:
-        sealed = call.revision.seal(result, call.method, extra={})
+        sealed = call.revision.seal(result, call.method, extra=Addition({}))
         try:
             text = Raw(msgspec.json.encode(sealed if sealed.meta else replace(sealed, meta=UNSET)))
         except (TypeError, ValueError) as exc:
