@@ -131,7 +131,7 @@ async def agreeing(folder: Path) -> list[Said]:
     contrary = Fail(-32022, "Unsupported", {"supported": [NEW], "requested": NEW})
     return [
         await connect(script(folder, never), connect_timeout=0.3, protocol=NEW),
-        await connect(script(folder, shaking), connect_timeout=1.0),
+        await connect(script(folder, shaking), connect_timeout=3.0),
         await connect(script(folder, "import sys\nsys.exit('no database')\n")),
         await connect(scripted(lambda _: Fail(-32601, "Method not found"))),
         await connect(Scripted(handshake()), protocol=NEW),
