@@ -62,8 +62,8 @@ Without TARGET, the servers of a host's files: of --host, else of the first host
 exit status: 0 as locked (or written), 1 something changed, 2 usage, 4 a server could not be reached
 """
 _LOCK_EXAMPLES: Final = """\
-  dragoman lock
-  dragoman lock --host codex --update
+  dragoman lock --host codex
+  dragoman lock --update
   dragoman lock server.py --file tools.lock.json --strict
 """
 _DOCTOR: Final = f"""\
@@ -76,7 +76,6 @@ Without TARGET, the servers of a host's files: of --host, else of every host tha
 exit status: 0 all well or warnings, 1 something is wrong, 2 usage
 """
 _DOCTOR_EXAMPLES: Final = """\
-  dragoman doctor
   dragoman doctor server.py
   dragoman doctor --host cursor --json
 """

@@ -12,7 +12,6 @@ from msgspec import UNSET
 from dragoman.cli import output
 from dragoman.cli.session import perform
 from dragoman.client import Client
-from dragoman.errors import UsageError
 from dragoman.model import Prompt, Resource, ResourceTemplate, Tool, ToolAnnotations
 from dragoman.model.skills_extension import Skill
 from dragoman.schema.references import resolve
@@ -24,9 +23,6 @@ _DEPTH = 2  # alternatives inside of alternatives that are told
 
 def run(options: Namespace) -> int:
     """List them; returns the exit status."""
-    if options.target is None or options.host is not None:
-        said = "TARGET: expected one" if options.host is None else "--host: expected with --cost alone"
-        return output.fail(UsageError(said), json=options.json)
     if options.resources:
         return perform(options, _resources, show=_show_resources)
     if options.prompts:

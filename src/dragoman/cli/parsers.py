@@ -45,9 +45,24 @@ def run() -> Parser:
     return parser
 
 
+class ListParser(Parser):
+    """A target is needed for everything but the cost of a host's servers."""
+
+    def parse_intermixed_args(  # type: ignore[override]  # nobody gives a namespace
+        self, args: Sequence[str] | None = None, namespace: None = None
+    ) -> argparse.Namespace:
+        """As argparse; raises WordsError where words do not go together."""
+        options = super().parse_intermixed_args(args)
+        if options.host is not None and not options.cost:
+            self.error("--host: expected with --cost alone")
+        if options.target is None and not options.cost:
+            self.error("the following arguments are required: TARGET")
+        return options
+
+
 def list_() -> Parser:
     """`dragoman list`."""
-    parser = Parser("list", description=_LIST, examples=_LIST_EXAMPLES)
+    parser = ListParser("list", description=_LIST, examples=_LIST_EXAMPLES)
     parser.add_argument("target", metavar="TARGET", nargs="?", help=TARGET_HELP)
     other = parser.add_mutually_exclusive_group()
     other.add_argument("--resources", action="store_true", help="resources and families of them, not tools")
