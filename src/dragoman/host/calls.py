@@ -5,30 +5,43 @@ Nothing is sent before all have agreed. What each of them says is decided elsewh
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from inspect import isawaitable
 from pathlib import Path
 from typing import Any, Final
 
 from dragoman.errors import LocalError, RemoteError
-from dragoman.host.config.record import Rule
+from dragoman.host.config.record import Rule, ServerConfig
 from dragoman.host.models.base import ToolUse
-from dragoman.host.options import SESSION, HostOptions, Question
+from dragoman.host.options import SESSION, Ask, HostOptions, Question
 from dragoman.host.outcome import Judged, Outcome
 from dragoman.host.output import fitted
 from dragoman.host.permissions import Decision, own
-from dragoman.host.roster import Roster
+from dragoman.host.roster import Roster, same_server
 from dragoman.host.ruling import call_of, decide
 from dragoman.host.trace import By, Entry
 from dragoman.model import Tool
 from dragoman.protocol.naming import Name
 from dragoman.schema.errors import SchemaError
+from dragoman.schema.shapes import is_object, is_sequence
+
+log = logging.getLogger("dragoman.host")
 
 _FARES: Final = {"new": "is being started", "starting": "is being started", "failed": "cannot be reached"}
 _LISTED: Final = 20  # names that the text for an unknown tool lists at most
+
+
+@dataclass(frozen=True, slots=True)
+class _Grant:
+    """A yes for the session: to this tool as it was then, of the server that this entry comes to."""
+
+    rule: Rule
+    tool: Tool
+    config: ServerConfig
 
 
 class Calls:
@@ -41,30 +54,28 @@ class Calls:
         self._options = options
         self._env = env
         self._keep = keep
-        self._grants: list[Rule] = []
+        self._grants: list[_Grant] = []
 
     @property
     def grants(self) -> tuple[Rule, ...]:
         """The tools for which a person said yes for this session."""
-        return tuple(self._grants)
+        return tuple(grant.rule for grant in self._grants)
 
     async def answer(self, use: ToolUse, *, sending: Callable[[], None] | None) -> Outcome:
         """Answer a call. Raises nothing of what the call comes to."""
+        use = _apart(use)
         entry = None if self._options.trace is None else self._options.trace.begin()
         await self._roster.arrive(use.name)
         judged = self.judge(use, whole=False)
         decision = judged.decision
         if judged.by is None and decision is not None and decision.effect == "ask":
-            decision = await self._asked(judged, decision)
-        if entry is not None:
-            entry.tool_use(
-                _block(use),
-                name=judged.name,
-                faults=judged.faults,
-                decision=decision,
-                tool=judged.tool,
-                config=None if judged.standing is None else str(judged.standing.config.origin),
-            )
+            try:
+                judged, decision = await self._agreed(judged, decision)
+            except BaseException:
+                why = f"{decision.why}; the call was given up before there was an answer"
+                _note(entry, judged, replace(decision, effect="deny", why=why))
+                raise
+        _note(entry, judged, decision)
         outcome = await self._sent(judged, decision, entry=entry, sending=sending)
         if entry is not None:
             entry.result(outcome.block, by=outcome.by)
@@ -131,27 +142,44 @@ class Calls:
 
     def _check_rules(self, judged: Judged, name: Name, *, tool: Tool) -> Judged:
         call = call_of(name, judged.use.arguments, tool=tool)
-        decision = decide(self._roster.files, call, now=time.time(), grants=self.grants)
+        grants = self._granted(name, tool)
+        decision = decide(self._roster.files, call, now=time.time(), grants=grants)
         judged = replace(judged, decision=decision)
         if decision.effect != "deny":
             return judged
         return _refused(judged, "permission", text=f"Not permitted: {decision.why}")
 
-    async def _asked(self, judged: Judged, decision: Decision) -> Decision:
-        """What a person makes of it."""
+    def _granted(self, name: Name, tool: Tool) -> tuple[Rule, ...]:
+        """What a person said for the session that may speak of this tool: not of what it was before."""
+        config = self._roster.sessions[name.server].config
+        return tuple(
+            grant.rule for grant in self._grants if grant.tool == tool and same_server(grant.config, config)
+        )
+
+    async def _agreed(self, judged: Judged, decision: Decision) -> tuple[Judged, Decision]:
+        """What a person makes of it, and the facts as they are then: the answer may take long.
+
+        A yes is to the tool as it was shown, of the server as it was, under rules that still leave it open.
+        """
         name, tool, ask = judged.name, judged.tool, self._options.ask
         if name is None or tool is None or ask is None:  # a question is of a tool that is there
-            return replace(decision, effect="deny", why=f"{decision.why}, and there is nobody to ask")
-        answer = ask(Question(name, tool, judged.use.arguments, decision))
-        said = await answer if isawaitable(answer) else answer
-        # Only a plain yes is one.
-        yes = said is True or said == SESSION
-        lasting = said == SESSION and not decision.once
+            why = f"{decision.why}, and there is nobody to ask"
+            return judged, replace(decision, effect="deny", why=why)
+        session = self._roster.sessions[name.server]
+        question = Question(name, tool, _copied(judged.use.arguments), decision, session.config)
+        decision, lasting = await _asked(ask, question)
+        if decision.effect != "allow":
+            return judged, decision
+        again = self.judge(judged.use, whole=False)
+        if self._roster.sessions.get(name.server) is not session or again.tool != tool:
+            text = f"{judged.use.name} has changed while the call waited for an answer: it was not called"
+            return replace(judged, by="host", text=text), decision
+        if again.by is not None:
+            return again, again.decision or decision
         if lasting:
-            self._grants.append(own.grant(call_of(name, judged.use.arguments, tool=tool)))
-        word = "yes for this session" if lasting else "yes" if yes else "no"
-        why = f"{decision.why}; the answer was {word}"
-        return replace(decision, effect="allow" if yes else "deny", why=why, answer=yes)
+            rule = own.grant(call_of(name, judged.use.arguments, tool=tool))
+            self._grants.append(_Grant(rule, tool, session.config))
+        return judged, decision
 
     # And then ----------------------------------------------------------------------------------------
 
@@ -169,15 +197,11 @@ class Calls:
         if decision is None or decision.effect != "allow":
             why = "" if decision is None else f": {decision.why}"
             return Outcome(use, "permission", f"Not permitted{why}", name, decision=decision)
-        session = self._roster.sessions.get(name.server)
-        if session is None or session.tools.get(name.tool) != tool:
-            # A person may take long to answer, and said yes to the tool as it was shown.
-            text = f"{use.name} has changed while the call waited for an answer: it was not called"
-            return Outcome(use, "host", text, name, decision=decision)
+        session = self._roster.sessions[name.server]
         if sending is not None:
             sending()
         try:
-            result = await session.call(name.tool, use.arguments, entry=entry)
+            result = await session.call(tool, use.arguments, entry=entry)
         except RemoteError as exc:
             return Outcome(use, "server", f"The server refused the call: {exc}", name, decision=decision)
         except LocalError as exc:
@@ -204,3 +228,50 @@ def _refused(judged: Judged, by: By, *, text: str) -> Judged:
 
 def _block(use: ToolUse) -> dict[str, Any]:
     return {"type": "tool_use", "id": use.id, "name": use.name, "input": dict(use.arguments)}
+
+
+def _note(entry: Entry | None, judged: Judged, decision: Decision | None) -> None:
+    """The first line of the call's trace."""
+    if entry is not None:
+        entry.tool_use(
+            _block(judged.use),
+            name=judged.name,
+            faults=judged.faults,
+            decision=decision,
+            tool=judged.tool,
+            config=None if judged.standing is None else str(judged.standing.config.origin),
+        )
+
+
+async def _asked(ask: Ask, question: Question) -> tuple[Decision, bool]:
+    """The decision with a person's answer, and whether it is one for the session.
+
+    A question that fails is no yes.
+    """
+    decision = question.decision
+    try:
+        answer = ask(question)
+        said = await answer if isawaitable(answer) else answer
+    except Exception:
+        log.exception("the question about %s of server %r failed", question.name.tool, question.name.server)
+        return replace(decision, effect="deny", why=f"{decision.why}; the question failed"), False
+    # Only a plain yes is one.
+    lasting = said == SESSION and not decision.once
+    yes = said is True or said == SESSION
+    word = "yes for this session" if lasting else "yes" if yes else "no"
+    why = f"{decision.why}; the answer was {word}"
+    return replace(decision, effect="allow" if yes else "deny", why=why, answer=yes), lasting
+
+
+def _apart(use: ToolUse) -> ToolUse:
+    """The call with arguments of its own: what is looked at is what is sent, whoever changes theirs."""
+    try:
+        return replace(use, arguments=_copied(dict(use.arguments)))
+    except RecursionError:
+        return replace(use, arguments={}, fault="the arguments are nested too deeply")
+
+
+def _copied(value: Any) -> Any:
+    if is_object(value):
+        return {name: _copied(inner) for name, inner in value.items()}
+    return [_copied(inner) for inner in value] if is_sequence(value) else value

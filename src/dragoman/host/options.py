@@ -28,6 +28,8 @@ SESSION: Final = "session"
 class Question:
     """What a person is asked before a call: the tool, its arguments, and why there is a question.
 
+    `config` is the entry of the tool's server. A yes is to all of it: what changes before the answer comes
+    is not called, and `"session"` ends with the tool, or the entry, that it was said of.
     Where `decision.once` is true, `"session"` is a yes for this call alone: the rule asks each time.
     """
 
@@ -35,6 +37,7 @@ class Question:
     tool: Tool
     arguments: Mapping[str, Any]
     decision: Decision
+    config: ServerConfig | None = None
 
 
 Answer: TypeAlias = bool | Literal["session"] | None

@@ -87,7 +87,11 @@ class Roster:
             ConnectError: as `connect`, of those that were started.
         """
         before, wanted = self.sessions, _active(files)
-        kept = [name for name in before if name in wanted and _same(before[name].config, wanted[name].config)]
+        kept = [
+            name
+            for name in before
+            if name in wanted and same_server(before[name].config, wanted[name].config)
+        ]
         gone = [before[name] for name in before if name not in kept]
         fresh = [name for name in wanted if name not in kept]
         for name in kept:
@@ -181,7 +185,7 @@ def _active(files: HostFiles) -> dict[str, Standing]:
     return {name: item for name, item in files.servers.items() if item.state == "active"}
 
 
-def _same(one: ServerConfig, other: ServerConfig) -> bool:
+def same_server(one: ServerConfig, other: ServerConfig) -> bool:
     """Whether two entries come to the same server, reached in the same way, wherever they stand."""
     return _bare(one) == _bare(other)
 

@@ -179,17 +179,26 @@ class Session:
             validator = self._validators[tool] = Validator(tools[tool].input_schema)
         return validator.errors(dict(arguments))
 
-    async def call(self, tool: str, arguments: Mapping[str, Any], *, entry: Entry | None) -> ToolResult:
-        """Call a tool; the request is written to `entry` as it is sent. Raises as `Client.call_tool`."""
+    async def call(self, tool: Tool, arguments: Mapping[str, Any], *, entry: Entry | None) -> ToolResult:
+        """Call a tool; the request is written to `entry` as it is sent.
+
+        Raises:
+            LocalError: the server had to be started again, and the tool is not what it was; nothing was sent.
+
+        For the rest as `Client.call_tool`.
+        """
         if self._running is None:
             raise LocalError(self.why or "it is not connected", server=self.name, stage="call")
         self._calls += 1
         self._free.clear()
         try:
             async with self._running.used() as client:
+                if self.tools.get(tool.name) != tool:
+                    text = f"{tool.name!r} is not the tool that it was when the call was looked at"
+                    raise LocalError(text, server=self.name, stage="call")
                 token = entry_of_call.set(entry)
                 try:
-                    return await client.call_tool(tool, arguments)
+                    return await client.call_tool(tool.name, arguments)
                 finally:
                     entry_of_call.reset(token)
         finally:
