@@ -39,7 +39,7 @@ class _Said:
 
     __slots__ = ("caller", "meta", "raw", "revision")
 
-    def __init__(self, raw: msgspec.Raw, meta: RequestMeta, revision: Revision | None = None) -> None:
+    def __init__(self, raw: msgspec.Raw, meta: RequestMeta, *, revision: Revision | None = None) -> None:
         self.raw = raw
         self.meta = meta
         self.revision = revision
@@ -157,7 +157,7 @@ def _read_meta(text: bytes) -> _Said:
     revision = BY_VERSION.get(named)
     if revision is None or revision.handshake:
         raise unsupported(named)
-    return _Said(msgspec.Raw(text), meta, revision)
+    return _Said(msgspec.Raw(text), meta, revision=revision)
 
 
 def _invalid(exc: msgspec.ValidationError) -> Refusal:

@@ -259,7 +259,7 @@ class _Session(asyncio.Protocol):
                 backlog.extend(frames[index:])
                 self._regulate()
                 return
-            if type(frame) is bytes:
+            if isinstance(frame, bytes):
                 connection.receive(frame)
             else:
                 self._too_long(frame)
