@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 import sys
+from collections.abc import Iterator
 from typing import Final, Literal
 
 import msgspec
@@ -12,15 +15,22 @@ from dragoman.cli import output
 from dragoman.cli.brush import Brush
 from dragoman.client.options import ClientKeywords
 from dragoman.client.terminal import Lines, terminal_form
-from dragoman.host import Answer, Ask, Name, Question, ServerConfig
-from dragoman.host.masking import what
+from dragoman.host import Answer, Ask, Question, ServerConfig
+from dragoman.host.masking import named_secret, shown_table
 from dragoman.host.options import SESSION
-from dragoman.model import ElicitParams, ElicitResult
+from dragoman.model import ElicitParams, ElicitResult, Tool
+from dragoman.protocol.naming import Name
 
 Preset = Literal["yes", "no"]
 _YES: Final = frozenset({"y", "yes"})
 _SESSION: Final = frozenset({"s", "session"})
 _MARGIN: Final = "  "
+_WORD: Final = re.compile(r"[A-Za-z0-9_./:@=,+%-]+")
+# What takes no room, or changes how what is beside it reads.
+_UNSEEN: Final = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\uffff\U000e0000-\U000e0fff]"
+)
 
 
 class Person:
@@ -31,7 +41,8 @@ class Person:
         self._brush = brush
         self._lines = Lines()
         self._turn = asyncio.Lock()
-        self._granted: set[Name] = set()  # a yes for the session holds for questions that wait already
+        # A yes for the session holds for questions that wait already.
+        self._granted: list[tuple[Name, Tool, ServerConfig | None]] = []
         self.terminal = sys.stdin.isatty() and sys.stderr.isatty()
 
     @property
@@ -66,16 +77,17 @@ class Person:
         if not self.terminal:
             return False
         async with self._turn:
-            output.note(f"{_MARGIN}{config.origin} names the server {config.name!r}:")
-            output.note(f"{_MARGIN}  {what(config)}")
+            for line in starting(config):
+                output.note(f"{_MARGIN}{line}")
             said = await self.line(f"{_MARGIN}Start it? [y]es, [N]o: ")
         return said is not None and said.strip().lower() in _YES
 
     async def _ask(self, question: Question) -> Answer:
         if self._preset is not None:
             return self._preset == "yes"
+        meant = question.name, question.tool, question.config
         async with self._turn:
-            if question.name in self._granted and not question.decision.once:
+            if meant in self._granted and not question.decision.once:
                 return SESSION
             for line in asking(question):
                 output.note(f"{_MARGIN}{line}")
@@ -83,7 +95,7 @@ class Person:
             said = await self.line(f"{_MARGIN}Allow it? {choices}: ")
         word = "" if said is None else said.strip().lower()
         if word in _SESSION and not question.decision.once:
-            self._granted.add(question.name)
+            self._granted.append(meant)
             return SESSION
         return word in _YES
 
@@ -92,15 +104,55 @@ class Person:
         sys.stderr.flush()
 
 
+def starting(config: ServerConfig) -> Iterator[str]:
+    """An entry in lines, with all that says what is started or reached: what is not seen cannot be agreed to.
+
+    Hidden are values of `env` and headers that are secrets by their names, and nothing else.
+    """
+    yield f"{output.flat(str(config.origin))} names the server {config.name!r}:"
+    if config.url is not None:
+        yield f"  {_plain(config.url)}"
+    else:
+        yield "  " + " ".join(map(_plain, (config.command or "", *config.args)))
+    tables = (("env", config.env), ("header", config.headers))
+    for label, table in tables:
+        covered = shown_table(table, config.syntax)
+        for name, value in table.items():
+            said = covered[name] if named_secret(name) else shown(value)
+            yield f"  {label} {_plain(name)} = {said}"
+    for label, names in (("env", config.env_names), ("header", tuple(config.header_env))):
+        for name in names:
+            yield f"  {label} {_plain(name)}, from the variable {_plain(config.header_env.get(name, name))}"
+    if config.bearer_env is not None:
+        yield f"  a token, from the variable {_plain(config.bearer_env)}"
+    if config.env_file is not None:
+        yield f"  env from the file {_plain(config.env_file)}"
+    if config.cwd is not None:
+        yield f"  in the folder {_plain(config.cwd)}"
+
+
 def asking(question: Question) -> list[str]:
     """The question in lines, with every argument whole: what is not seen cannot be agreed to."""
-    lines = [f"The model wants to call {question.name.tool} on {question.name.server}:"]
-    lines += [f"  {name} = {shown(value)}" for name, value in question.arguments.items()]
+    lines = [f"The model wants to call {_plain(question.name.tool)} on {_plain(question.name.server)}:"]
+    lines += [f"  {_plain(name)} = {shown(value)}" for name, value in question.arguments.items()]
     if not question.arguments:
         lines.append("  without arguments")
-    return [*lines, f"It is asked about because of this: {question.decision.why}."]
+    return [*lines, f"It is asked about because of this: {output.flat(question.decision.why)}."]
 
 
 def shown(value: object) -> str:
     """A JSON value on one line, with nothing in it that passes for something else."""
-    return output.harmless(msgspec.json.encode(value).decode())
+    try:
+        text = msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:  # half of a pair, which JSON lets people write
+        text = json.dumps(value)
+    return _UNSEEN.sub(lambda found: _escape(found[0]), output.harmless(text))
+
+
+def _escape(char: str) -> str:
+    return f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"
+
+
+def _plain(word: str) -> str:
+    """A word as it is, or in quotes where it could be taken for several, or for another one."""
+    return word if _WORD.fullmatch(word) else shown(word)
