@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pytest
 
@@ -319,6 +320,45 @@ async def test_what_work_leaves_for_its_own_task_reaches_no_other_work() -> None
         kept[0].cancel()
         await task
     assert ended == ["waits"]
+
+
+def _marks(task: asyncio.Task[Any]) -> bool:
+    found = hasattr(task, "request")
+    task.request = "mine"  # type: ignore[attr-defined]  # libraries keep things there
+    return found
+
+
+def _names(task: asyncio.Task[Any]) -> bool:
+    found = task.get_name() == "mine"
+    task.set_name("mine")
+    return found
+
+
+_by_task: WeakKeyDictionary[asyncio.Task[Any], str] = WeakKeyDictionary()
+
+
+def _files(task: asyncio.Task[Any]) -> bool:
+    found = task in _by_task
+    _by_task[task] = "mine"
+    return found
+
+
+@pytest.mark.parametrize("leave", [_marks, _names, _files])
+async def test_what_work_leaves_with_its_task_is_not_found_by_the_next(
+    leave: Callable[[asyncio.Task[Any]], bool],
+) -> None:
+    found: list[bool] = []
+
+    async def works() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        found.append(leave(task))
+
+    async with beginning() as begin:
+        for _ in range(5):
+            assert (await begin(works)) is None or found
+            await asyncio.sleep(0)  # a task is held ready again
+    assert found == [False] * 5
 
 
 async def test_who_waits_for_the_end_of_work_is_told_when_it_ends() -> None:

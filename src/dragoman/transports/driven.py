@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import asyncio
 from asyncio.tasks import _enter_task, _leave_task  # pyright: ignore[reportPrivateUsage]  # documented for "extending asyncio"
-from collections.abc import Coroutine, Generator
+from collections.abc import Coroutine, Generator, Mapping
 from contextvars import Context, copy_context
+from gc import get_referents
 from sys import getrefcount
 from types import coroutine
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from weakref import getweakrefcount
 
 _ENDED: Final = object()
 T = TypeVar("T")
@@ -77,7 +79,7 @@ class _InContext:
 class _Spare:
     """A task that waits for the rest of some work."""
 
-    __slots__ = ("_awaited", "_waiting", "_work", "handed", "parked", "task")
+    __slots__ = ("_awaited", "_waiting", "_work", "attributes", "handed", "name", "parked", "task")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.handed: asyncio.Future[None] = loop.create_future()
@@ -86,6 +88,8 @@ class _Spare:
         self._awaited = False
         self.parked = False  # only then does a cancellation reach what is handed over
         self.task = loop.create_task(self._go_on())
+        self.name = self.task.get_name()
+        self.attributes = _attributes(self.task)
 
     def take(self, work: _InContext, waiting: Any) -> None:
         """Go on with `work` in the next turn of the loop."""
@@ -124,6 +128,16 @@ class _Spare:
         await resumed(self._work, self._waiting)
 
 
+def _attributes(task: asyncio.Task[None]) -> Mapping[str, Any]:
+    """A view of what others set on a task. It has no `__dict__`, and takes attributes nevertheless."""
+    try:
+        task._dragoman = task  # type: ignore[attr-defined]  # noqa: SLF001  # now there is a dictionary
+        del task._dragoman  # type: ignore[attr-defined]  # noqa: SLF001  # and now it is empty
+    except AttributeError:  # a task of another kind, which takes none
+        return {}
+    return next((found for found in get_referents(task) if type(found) is dict and not found), {})
+
+
 class Starter:
     """Begins coroutines at once, where a task would begin them in the next turn of the loop.
 
@@ -143,7 +157,7 @@ class Starter:
         if spare is None or not spare.parked or spare.handed.done():
             return self._begin_later(work)
         task = spare.task
-        holders = getrefcount(task)
+        holders, watchers = getrefcount(task), getweakrefcount(task)
         try:
             _enter_task(loop, task)
         except RuntimeError:  # this is called from within a task
@@ -155,9 +169,16 @@ class Starter:
         finally:
             _leave_task(loop, task)
         if waiting is _ENDED:
-            if getrefcount(task) != holders or task._callbacks:  # noqa: SLF001  # nothing public tells
-                # It kept its task, or waits for its end. The next work must not run in it: what is
-                # meant for this one would reach that one. (Nor does it in one that was cancelled.)
+            if (
+                getrefcount(task) != holders
+                or task._callbacks  # noqa: SLF001  # nothing public tells
+                or getweakrefcount(task) != watchers
+                or spare.attributes
+                or task.get_name() != spare.name
+            ):
+                # It kept its task, waits for its end, or left something with it: a mark, a name, an entry
+                # in a table by tasks. The next work must not run in it: what is meant for this one would
+                # reach that one. (Nor does it in one that was cancelled.)
                 self._spare = None
                 spare.release()
             return None
