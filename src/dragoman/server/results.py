@@ -60,7 +60,7 @@ class Results(msgspec.Struct, frozen=True, eq=False):
         Raises:
             OutputError: it cannot be written as JSON, or is not what the tool's schema promises.
         """
-        kind = type(value)
+        kind: type[Any] = type(value)
         if kind is self.exact and (kind is not str or value.isascii() or _unicode(value)):
             # Nothing is to be found out about it.
             text = value if kind is str else _encode(value).decode()
