@@ -60,10 +60,10 @@ class Results(msgspec.Struct, frozen=True, eq=False):
         Raises:
             OutputError: it cannot be written as JSON, or is not what the tool's schema promises.
         """
-        kind: type[Any] = type(value)
-        if kind is self.exact and (kind is not str or value.isascii() or _unicode(value)):
+        exact = self.exact
+        if type(value) is exact and (exact is not str or value.isascii() or _unicode(value)):
             # Nothing is to be found out about it.
-            text = value if kind is str else _encode(value).decode()
+            text = value if exact is str else _encode(value).decode()
             return CallToolResult(content=[TextContent(text=text)], structured_content={"result": value})
         output = self.output
         if isinstance(value, CallToolResult):
