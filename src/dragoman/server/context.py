@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Generator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import UNSET
@@ -25,12 +25,19 @@ from dragoman.server.asking import Asks, record
 from dragoman.server.home import PROGRESS_RATE
 from dragoman.server.progress import Progress
 
+M = TypeVar("M", Implementation, ClientCapabilities)
+
 _LEVELS: dict[str, int] = {
     level: rank
     for rank, level in enumerate(
         ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
     )
 }
+
+
+def _own(said: M) -> M:
+    """A copy for one handler: what a client says of itself is read once for many requests."""
+    return msgspec.json.decode(msgspec.json.encode(said), type=type(said))
 
 
 class Sent:
@@ -77,12 +84,12 @@ class Context(Asks):
     def client_info(self) -> Implementation | None:
         """Who says to be calling; self-reported, never a basis for trust."""
         info = self._call.caller.info
-        return None if info is UNSET else info
+        return None if info is UNSET else _own(info)
 
     @property
     def client_capabilities(self) -> ClientCapabilities:
         """What the client offers."""
-        return self._call.caller.capabilities
+        return _own(self._call.caller.capabilities)
 
     @property
     def principal(self) -> str | None:

@@ -213,7 +213,8 @@ class Registry(Generic[E]):
         except ValueError:
             text = b""
         signature, plain = text[:_SIGNATURE], text[_SIGNATURE:]
-        if signature and signature == self._sign(plain):
+        # The decoder passes over what is none of its letters: of one text there are any number of cursors.
+        if signature and signature == self._sign(plain) and urlsafe_b64encode(text).decode() == cursor:
             for index, item in enumerate(items):
                 if item.name.encode() == plain:
                     return index + 1

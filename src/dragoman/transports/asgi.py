@@ -51,6 +51,7 @@ from dragoman.transports.sse_server import SseServer
 log = logging.getLogger("dragoman.http")
 
 REMEMBERED: Final = 512
+LONG: Final = 1024  # bytes of a head that are not worth being remembered
 _read_cancelled = msgspec.json.Decoder(CancelledParams).decode
 
 
@@ -146,7 +147,8 @@ class HttpApp:
         if plain and looks in self._known:
             return None
         refused = self._examined(head, scope, server=server)
-        if plain and refused is None and not self.rules.behind_proxies:
+        long = sum(len(value) for value in looks[:3] if value is not None) > LONG
+        if plain and refused is None and not long and not self.rules.behind_proxies:
             if len(self._known) >= REMEMBERED:
                 self._known.clear()
             self._known.add(looks)
