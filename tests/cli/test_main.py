@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 import dragoman as package
+from dragoman.cli import demo_parsers
+from dragoman.cli.demo.cases import CASES
 from dragoman.cli.main import COMMANDS, main
 from tests.cli.shell import dragoman
 from tests.needs import dragoman as program
@@ -29,9 +31,7 @@ def loaded(words: list[str]) -> set[str]:
     return set(done.stdout.split())
 
 
-@pytest.mark.parametrize(
-    "words", [["--help"], ["--version"], *[[name, "--help"] for name in COMMANDS if name != "demo"]]
-)
+@pytest.mark.parametrize("words", [["--help"], ["--version"], *[[name, "--help"] for name in COMMANDS]])
 def test_help_and_version_load_neither_the_protocol_nor_an_event_loop(words: list[str]) -> None:
     assert not {
         "asyncio",
@@ -74,7 +74,7 @@ def test_without_a_command_the_help_is_shown_and_that_is_no_success(
     assert "usage: dragoman COMMAND" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "demo"])
+@pytest.mark.parametrize("name", list(COMMANDS))
 @pytest.mark.parametrize("form", [[None, "--help"], [None, "-h"], ["help", None], ["--help", None]])
 def test_help_of_a_command_has_examples(
     name: str, form: list[str | None], capsys: pytest.CaptureFixture[str]
@@ -103,6 +103,17 @@ def test_help_of_a_command_has_examples(
         (["list", "server.py", "--timeout", "inf"], "--timeout: expected seconds above 0"),
         (["list", "server.py", "--js"], "unrecognized arguments: --js"),
         (["call", "server.py", "add", "--log", "loud"], "invalid choice: 'loud'"),
+        (["call", "server.py", "add", "--log", "wraning"], "did you mean 'warning'?"),
+        (
+            ["call", "server.py", "add", "--arg", "{}"],
+            "unrecognized arguments: --arg {}; did you mean '--args'?",
+        ),
+        (["list", "server.py", "--protcol=auto"], "did you mean '--protocol'?"),
+        (["config", "--host", "claude"], "did you mean 'claude-code'?"),
+        (["demo", "--host", "curser"], "did you mean 'cursor'?"),
+        (["config", "exprot", "--to", "codex"], "unknown verb 'exprot': did you mean 'export'?"),
+        (["trace", "shwo"], "unknown verb 'shwo': did you mean 'show'?"),
+        (["--hlep"], "unknown option '--hlep': did you mean '--help'?"),
     ],
 )
 def test_wrong_words(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -111,6 +122,19 @@ def test_wrong_words(words: list[str], message: str, capsys: pytest.CaptureFixtu
     assert told.out == ""
     assert message in told.err
     assert "  try: dragoman" in told.err
+
+
+def test_a_file_whose_name_is_near_a_verb_is_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "shows").write_text("")
+    monkeypatch.chdir(tmp_path)
+    main(["trace", "shows"])
+    assert "unknown verb" not in capsys.readouterr().err
+
+
+def test_the_hosts_of_the_demo_are_those_of_its_cases() -> None:
+    assert tuple(CASES) == demo_parsers.HOSTS
 
 
 def test_a_header_that_is_none_is_not_repeated_since_it_may_be_a_secret(

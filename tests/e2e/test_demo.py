@@ -200,17 +200,19 @@ def test_without_the_example_it_says_where_it_looked(tmp_path):
 BROKEN = """
 import sys
 from pathlib import Path
-from dragoman.cli.demo import example, run
+from dragoman.cli.demo import example
+from dragoman.cli.main import main
 example._PLACES = (Path({place!r}),)
-sys.exit(run([]))
+sys.exit(main(["demo"]))
 """
 
 
-@pytest.mark.parametrize("words", [["--yes", "--no"], ["--maybe"], ["now"]])
+@pytest.mark.parametrize("words", [["--yes", "--no"], ["--maybe"], ["now"], ["--ful"], ["--host", "zed"]])
 def test_words_that_mean_nothing_are_usage(words):
     done = demo(*words)
     assert done.returncode == 2
-    assert "usage: dragoman demo" in done.stderr
+    assert "dragoman demo: " in done.stderr
+    assert "try: dragoman demo --help" in done.stderr
 
 
 # --- on a terminal ----------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any, Final
@@ -47,13 +47,12 @@ COMMANDS: Final = {
 _WORDS: Final = {
     "chat": "chat_parsers",
     "config": "config_parsers",
+    "demo": "demo_parsers",
     "explain": "config_parsers",
     "lock": "check_parsers",
     "doctor": "check_parsers",
     "trace": "trace_parsers",
 }
-# These read their words themselves.
-_OWN_WORDS: Final = frozenset({"demo"})
 # These start no server's file as a client does.
 _NO_CLIENTS: Final = frozenset({"mock", "record", "replay", "run", *_WORDS})
 
@@ -142,8 +141,6 @@ def _dispatch(words: list[str]) -> int:
 
 
 def _command(name: str, words: list[str]) -> int:
-    if name in _OWN_WORDS:
-        return _load(name)(words)
     if name == "run" and len(words) == 1 and not words[0].startswith("-"):
         # The form in which clients start servers: every millisecond of it is waited for.
         return _load(name)(SimpleNamespace(target=words[0], http=None, path="/mcp", argument=[], json=False))
@@ -151,11 +148,16 @@ def _command(name: str, words: list[str]) -> int:
 
     known = import_module(f"dragoman.cli.{_WORDS[name]}").PARSERS if name in _WORDS else parsers.PARSERS
     verb = words[0] if words and f"{name} {words[0]}" in known else ""
+    if words and not verb and (meant := _meant(name, words[0], known)):
+        text = f"unknown verb {words[0]!r}: did you mean {meant!r}?"
+        return _usage(text, command=name, json="--json" in words)
     try:
         options = known[f"{name} {verb}".strip()]().parse_intermixed_args(words[1:] if verb else words)
         options.verb = verb
     except parsers.WordsError as exc:
-        return _usage(str(exc), command=f"{name} {verb}".strip(), json="--json" in words)
+        near = _near(exc.word, exc.known)
+        text = f"{exc}; did you mean {near!r}?" if near else str(exc)
+        return _usage(text, command=f"{name} {verb}".strip(), json="--json" in words)
     except SystemExit as exc:  # after --help
         return int(exc.code or 0)
     return _run_client(name, options)
@@ -184,12 +186,25 @@ def _load(name: str) -> Callable[[Any], int]:
 
 
 def _unknown(name: str, *, json: bool) -> int:
+    kind = "option" if name.startswith("-") else "command"
+    near = _near(name, ("--help", "--version") if kind == "option" else COMMANDS)
+    hint = f"did you mean {near!r}?" if near else f"there are {', '.join(COMMANDS)}"
+    return _usage(f"unknown {kind} {name!r}: {hint}", command=None, json=json)
+
+
+def _near(word: str, known: Iterable[str]) -> str | None:
+    """What the word may have been meant for."""
+    if not word:
+        return None
     from difflib import get_close_matches
 
-    near = get_close_matches(name, COMMANDS, n=1)
-    kind = "option" if name.startswith("-") else "command"
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(COMMANDS)}"
-    return _usage(f"unknown {kind} {name!r}: {hint}", command=None, json=json)
+    return next(iter(get_close_matches(word, known, n=1)), None)
+
+
+def _meant(name: str, word: str, known: Mapping[str, object]) -> str | None:
+    """The verb that a word may have been meant for, where it is neither one nor a file or folder."""
+    verbs = [entry.partition(" ")[2] for entry in known if entry.startswith(f"{name} ")]
+    return None if not verbs or not word.isalpha() or os.path.exists(word) else _near(word, verbs)  # noqa: PTH110  # loading pathlib takes time
 
 
 def _usage(message: str, *, command: str | None, json: bool) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NoReturn
 
 TARGET_HELP: Final = (
@@ -12,9 +12,19 @@ TARGET_HELP: Final = (
 
 TRUSTED_HELP: Final = "start what the folder's own files name, though nobody has approved it"
 
+_UNRECOGNIZED: Final = "unrecognized arguments: "  # as argparse begins
+
 
 class WordsError(Exception):
-    """The words of a command line do not fit the command."""
+    """The words of a command line do not fit the command.
+
+    `word` is the one that is not known, and `known` are those that it may have been meant for.
+    """
+
+    def __init__(self, message: str, *, word: str = "", known: Iterable[str] = ()) -> None:
+        super().__init__(message)
+        self.word = word
+        self.known = tuple(known)
 
 
 class Parser(argparse.ArgumentParser):
@@ -31,8 +41,18 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raises WordsError in place of ending the process."""
+        words = message.removeprefix(_UNRECOGNIZED).split() if message.startswith(_UNRECOGNIZED) else []
+        option = next((word.partition("=")[0] for word in words if word.startswith("--")), "")
         # argparse counts what may be given any number of times among what is required.
-        raise WordsError(message.replace(", key=value", "").replace(", ARGUMENT", ""))
+        message = message.replace(", key=value", "").replace(", ARGUMENT", "")
+        raise WordsError(message, word=option, known=self._option_string_actions)
+
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as exc:
+            known = map(str, action.choices or ())
+            raise WordsError(str(exc), word=str(value), known=known) from None
 
 
 def run() -> Parser:

@@ -1,13 +1,12 @@
 """`dragoman demo`: the order service as a host's files say, on two revisions, shown from what is on the wire.
 
-Here are the words of the command and its exit status; what is shown is in `scenes`, how in `paint`.
+Here is the exit status; what is shown is in `scenes`, how in `paint`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import sys
-from argparse import ArgumentParser
+from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from typing import Any
@@ -25,12 +24,8 @@ from dragoman.errors import DragomanError
 UNEXPECTED = 1
 
 
-def run(words: Sequence[str] = ()) -> int:
+def run(options: Namespace) -> int:
     """Play everything; 0 only if every outcome was the expected one."""
-    try:
-        options = _parser().parse_args(list(words))
-    except SystemExit as exc:
-        return int(exc.code or 0)
     answers = Answers("yes" if options.yes else "no" if options.no else None)
     brush = Brush.for_stdout(colour=not options.no_color, full=options.full)
     try:
@@ -73,29 +68,3 @@ def _record(runs: Sequence[Run], *, ok: bool) -> Any:
     if ok:
         return {"runs": told}
     return {"kind": "unexpected", "message": "an outcome was not the expected one", "runs": told}
-
-
-def _parser() -> ArgumentParser:
-    parser = ArgumentParser(
-        prog="dragoman demo",
-        description="Start the order service as a host's own files say, on two revisions, and show each "
-        "step: what the model asked, what was on the wire, and which line of which file decided.",
-        epilog="exit status: 0 if every outcome was the expected one, else 1",
-    )
-    parser.add_argument(
-        "--host",
-        choices=tuple(CASES),
-        default="claude-code",
-        help="whose files decide (default: %(default)s, which is played over HTTP too)",
-    )
-    answer = parser.add_mutually_exclusive_group()
-    answer.add_argument("--yes", action="store_true", help="answer yes where a person is asked")
-    answer.add_argument("--no", action="store_true", help="answer no; so it is too without a terminal")
-    parser.add_argument("--full", action="store_true", help="show every message whole, however long")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--no-color", action="store_true", help="no colours; so it is too with NO_COLOR set")
-    return parser
-
-
-if __name__ == "__main__":
-    sys.exit(run(sys.argv[1:]))
