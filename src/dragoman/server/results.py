@@ -40,7 +40,7 @@ class Results(msgspec.Struct, frozen=True, eq=False):
     output: Output | None
     schema: dict[str, Any] | None
     check: Validator | None = None
-    exact: type | None = None
+    exact: type[Any] | None = None
 
     @staticmethod
     def of_signature(signature: Signature, written: Mapping[str, Any] | Literal[False] | None) -> Results:
