@@ -126,7 +126,7 @@ def test_a_file_that_is_no_lock(tmp_path: Path, text: str, said: str) -> None:
 def test_a_file_that_cannot_be_read_or_written(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no such lock: `dragoman lock` writes one"):
         read_lock(tmp_path / "none.json")
-    with pytest.raises(UsageError, match="the lock cannot be read: Is a directory"):
+    with pytest.raises(UsageError, match="the lock cannot be read: not a regular file"):
         read_lock(tmp_path)
     with pytest.raises(UsageError, match="the lock cannot be written: No such file or directory"):
         write_lock(tmp_path / "none" / "l.json", LOCK)

@@ -18,6 +18,7 @@ import msgspec
 
 from dragoman.errors import UsageError
 from dragoman.host.change import Change, changes, worst
+from dragoman.host.regular import read_regular
 from dragoman.model import Tool
 from dragoman.schema.shapes import is_object
 
@@ -119,14 +120,13 @@ def read_lock(path: Path | str) -> Lock:
     """
     path = Path(path)
     try:
-        with path.open("rb") as file:
-            data = file.read(_LARGEST + 1)
+        data = read_regular(path, most=_LARGEST)
     except FileNotFoundError:
         raise UsageError(f"{path}: no such lock: `dragoman lock` writes one") from None
     except OSError as exc:
         raise UsageError(f"{path}: the lock cannot be read: {exc.strerror}") from None
-    if len(data) > _LARGEST:
-        raise UsageError(f"{path}: the lock is larger than {_LARGEST} bytes")
+    except ValueError as exc:
+        raise UsageError(f"{path}: the lock cannot be read: {exc}") from None
     try:
         return _parse(data)
     except ValueError as exc:

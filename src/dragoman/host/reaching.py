@@ -18,6 +18,7 @@ from dragoman.client.options import ClientKeywords
 from dragoman.host.config.expand import environment, expand
 from dragoman.host.config.limits import limits
 from dragoman.host.config.record import ServerConfig
+from dragoman.host.regular import read_regular
 from dragoman.transports.base import Tap
 
 _SPOKEN: Final = frozenset({"stdio", "http", "sse", "ws"})
@@ -28,6 +29,7 @@ _SCHEMES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 _LINE: Final = re.compile(r"(?:export\s+)?(?P<name>[A-Za-z_][A-Za-z0-9_.]*)\s*=\s*(?P<value>.*)")
 _COMMENT: Final = re.compile(r"\s+#.*")
+_LARGEST: Final = 1 << 20  # bytes of a file of variables
 _STARTUP: Final = 30.0  # seconds, where nothing is known of a host's
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
@@ -97,7 +99,7 @@ def _program(
     base = folder or Path()
     if config.env_file is not None:
         try:
-            text = (base / config.env_file).read_bytes().decode("utf-8")
+            text = read_regular(base / config.env_file, most=_LARGEST).decode("utf-8")
         except (OSError, ValueError) as exc:
             return f"`envFile` {config.env_file!r} cannot be read: {_reason(exc)}"
         config = replace(config, env={**variables(text), **config.env})
@@ -109,7 +111,9 @@ def _program(
 
 
 def _reason(exc: OSError | ValueError) -> str:
-    return exc.strerror or "" if isinstance(exc, OSError) else "it is not UTF-8"
+    if isinstance(exc, OSError):
+        return exc.strerror or ""
+    return "it is not UTF-8" if isinstance(exc, UnicodeDecodeError) else str(exc)
 
 
 def variables(text: str) -> dict[str, str]:

@@ -6,7 +6,6 @@ What the files mean is for `config`.
 from __future__ import annotations
 
 import os
-import stat
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -20,6 +19,7 @@ from dragoman.host.config.record import Origin, Problem, Scope, Setup, Situation
 from dragoman.host.dialects import DIALECTS, dialect
 from dragoman.host.locations import Location, Machine, locations, own
 from dragoman.host.plugins import named_files, plugin_files
+from dragoman.host.regular import is_there, read_regular
 
 LARGEST: Final = 8 * 1024 * 1024
 """The largest file that is read, in bytes: no person wrote one that is larger."""
@@ -114,7 +114,7 @@ def command_line(texts: Iterable[str]) -> list[Source]:
 
 def installed(machine: Machine) -> list[str]:
     """The hosts of which there is a file."""
-    return [host for host in DIALECTS if any(item.path.exists() for item in locations(host, machine))]
+    return [host for host in DIALECTS if any(is_there(item.path) for item in locations(host, machine))]
 
 
 def read_sources(places: Iterable[Location], machine: Machine) -> tuple[list[Source], list[Problem]]:
@@ -165,15 +165,9 @@ def text_of(path: Path) -> str | None:
         ValueError: it is no regular file, too large, or not UTF-8.
     """
     try:
-        # Before it is opened: opening a pipe that a project brought would wait for ever.
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise ValueError("not a regular file")
-        with path.open("rb") as file:
-            data = file.read(LARGEST + 1)
+        data = read_regular(path, most=LARGEST)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    if len(data) > LARGEST:
-        raise ValueError(f"larger than {LARGEST} bytes")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as exc:
@@ -194,10 +188,10 @@ def _nearer(machine: Machine) -> list[Source]:
     """Codex's files of the folders above the project's, up to the one with `.git`, farthest first."""
     above: list[Location] = []
     folder = machine.folder
-    while not (folder / ".git").exists() and folder.parent not in (folder, machine.home):
+    while not is_there(folder / ".git") and folder.parent not in (folder, machine.home):
         folder = folder.parent
         above.append(Location(folder / ".codex/config.toml", "project", "config"))
-    if not (folder / ".git").exists():
+    if not is_there(folder / ".git"):
         return []  # no project's root: nothing above the folder is the project's
     sources, _ = read_sources(reversed(above), machine)
     return sources

@@ -14,9 +14,11 @@ import msgspec
 
 from dragoman.errors import UsageError
 from dragoman.host.models.base import Item, ToolUse, Usage
+from dragoman.host.regular import read_regular
 
 VERSION: Final = 1
 _PRIVATE: Final = 0o600
+_LARGEST: Final = 1 << 30  # bytes
 
 CallState: TypeAlias = Literal["waiting", "started", "sent", "answered"]
 """`started`: being looked at, nothing left this machine; `sent`: the server has it, the answer is missing."""
@@ -85,9 +87,11 @@ class RunState(msgspec.Struct, kw_only=True):
     def load(cls, path: Path | str) -> Self:
         """The record from a file. Raises UsageError where there is none in it."""
         try:
-            data = Path(path).read_bytes()
+            data = read_regular(Path(path), most=_LARGEST)
         except OSError as exc:
             raise UsageError(f"{path}: {exc.strerror}") from None
+        except ValueError as exc:
+            raise UsageError(f"{path}: {exc}") from None
         return cls.read(data, source=str(path))
 
 
@@ -98,7 +102,8 @@ def saver(path: Path | str) -> Callable[[RunState], None]:
 
     def save(state: RunState) -> None:
         try:
-            with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _PRIVATE), "wb") as file:
+            beside.unlink(missing_ok=True)  # what is there is not ours to write through, if it is a link
+            with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE), "wb") as file:
                 file.write(state.dump())
             beside.replace(target)
         except OSError as exc:

@@ -46,6 +46,8 @@ def parse(text: str, file: str = "") -> Node:
         raise _error(str(exc), text) from None
     except RecursionError:
         raise TomlError(f"nested deeper than {DEPTH}", line=1, column=1) from None
+    except ValueError:  # longer than the interpreter converts
+        raise TomlError("a number of too many digits", line=1, column=1) from None
     scan = _Scan(text.replace("\r\n", "\n"))
     scan.document()
     return _node(value, (), scan=scan, file=file)

@@ -18,6 +18,8 @@ from typing import Final
 import msgspec
 
 from dragoman.errors import UsageError
+from dragoman.host.reading import LARGEST
+from dragoman.host.regular import read_regular
 
 _JOURNAL: Final = "journal.jsonl"
 _PRIVATE: Final = 0o600
@@ -143,9 +145,14 @@ class Journal:
                 yield msgspec.json.decode(line, type=Change)
 
     def _append(self, change: Change) -> None:
-        number = os.open(self.folder / _JOURNAL, os.O_WRONLY | os.O_CREAT | os.O_APPEND, _PRIVATE)
+        number = os.open(self.folder / _JOURNAL, os.O_RDWR | os.O_CREAT | os.O_APPEND, _PRIVATE)
         try:
-            os.write(number, msgspec.json.encode(change) + b"\n")
+            line = msgspec.json.encode(change) + b"\n"
+            if os.fstat(number).st_size:
+                os.lseek(number, -1, os.SEEK_END)
+                if os.read(number, 1) != b"\n":  # a line that was cut off ends before the next one begins
+                    line = b"\n" + line
+            os.write(number, line)
         finally:
             os.close(number)
 
@@ -166,9 +173,11 @@ def _real(path: Path) -> Path:
 
 def _content(path: Path) -> tuple[bytes | None, int | None]:
     try:
-        return path.read_bytes(), path.stat().st_mode & 0o7777
+        return read_regular(path, most=LARGEST), path.stat().st_mode & 0o7777
     except FileNotFoundError:
         return None, None
+    except ValueError as exc:
+        raise UsageError(f"{path}: {exc}") from None
 
 
 def _digest(data: bytes) -> str:

@@ -7,18 +7,26 @@ from __future__ import annotations
 
 import os
 import re
+from hashlib import sha256
 from pathlib import Path
-from typing import Final, Self
+from typing import Annotated, Final, Self, TypeAlias
 
 import msgspec
 
+from dragoman.host.regular import read_regular
 from dragoman.host.trace.seal import GENESIS
 
 HEAD: Final = ".head"
 SPILL: Final = ".spill"
 _ROOM: Final = 512  # the head always takes this much, so that one write replaces it
+_MOST: Final = 1 << 30  # bytes of a long value
 _NUMBER: Final = re.compile(r"\.([0-9]{6,9})\Z")
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}\Z")
+
+
+# What no head ever has would be written on from, and into lines that are then none.
+_Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=10**15)]
+_Hash: TypeAlias = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 
 
 class Head(msgspec.Struct):
@@ -29,13 +37,13 @@ class Head(msgspec.Struct):
     oldest file that was kept begins.
     """
 
-    seq: int = 0
-    hash: str = GENESIS
-    size: int = 0
-    file: int = 0
+    seq: _Count = 0
+    hash: _Hash = GENESIS
+    size: _Count = 0
+    file: _Count = 0
     born: str = ""
-    first_seq: int = 1
-    first_prev: str = GENESIS
+    first_seq: _Count = 1
+    first_prev: _Hash = GENESIS
 
     @classmethod
     def read(cls, file: int) -> Self | None:
@@ -49,8 +57,8 @@ class Head(msgspec.Struct):
     def of(cls, path: Path) -> Self | None:
         """The head beside a trace's file; None where there is none that can be read."""
         try:
-            return msgspec.json.decode(path.with_name(path.name + HEAD).read_bytes()[:_ROOM], type=cls)
-        except (OSError, msgspec.DecodeError):
+            return msgspec.json.decode(read_regular(path.with_name(path.name + HEAD), most=_ROOM), type=cls)
+        except (OSError, ValueError, msgspec.DecodeError):
             return None
 
     def write(self, file: int) -> None:
@@ -98,12 +106,28 @@ def _escaped(name: str) -> str:
     return re.sub(r"([*?\[])", r"[\1]", name)
 
 
+def kept(path: Path, digest: str) -> bytes | None:
+    """A long value that was kept beside a file; None where it is not there, or is not what was kept.
+
+    Of a trace that came from elsewhere, what bears the name of a value may be a link to anything.
+    """
+    found = spilled(path, digest)
+    if found is None:
+        return None
+    try:
+        data = read_regular(found, most=_MOST)
+    except (OSError, ValueError):
+        return None
+    return data if sha256(data).hexdigest() == digest else None
+
+
 def spilled(path: Path, digest: str) -> Path | None:
     """The file of a long value: that of its own file, or where a crash left it."""
     if not _DIGEST.match(digest):
         return None
+    own = spill_of(path) / digest
+    if own.is_file():
+        return own
     root = path.with_name(_NUMBER.sub("", path.name))
-    for folder in (spill_of(path), *(spill_of(other) for other in files(root))):
-        if (folder / digest).is_file():
-            return folder / digest
-    return None
+    others = (spill_of(other) / digest for other in files(root))
+    return next((other for other in others if other.is_file()), None)

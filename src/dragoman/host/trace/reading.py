@@ -5,6 +5,7 @@ Files of any size: a line is in memory only while it is looked at. It judges no 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from typing import Any, BinaryIO, Final, TypeAlias
 import msgspec
 
 from dragoman.errors import UsageError
-from dragoman.host.trace.family import files, spilled
+from dragoman.host.trace.family import files, kept
 from dragoman.schema.shapes import is_array, is_object
 
 LONGEST: Final = 16 << 20
@@ -104,17 +105,16 @@ class Line:
 def _restore(line: dict[str, Any], place: Any, *, file: Path) -> None:
     if not is_object(place) or not is_array(place.get("at")) or not place["at"]:
         return
-    found = spilled(file, str(place.get("sha256")))
-    if found is None:
+    data = kept(file, str(place.get("sha256")))
+    if data is None:
         return
     *way, last = place["at"]
     try:
         inner: Any = line
         for part in way:
             inner = inner[part]
-        data = found.read_bytes()
         inner[last] = msgspec.json.decode(data) if place.get("form") == "json" else data.decode("utf-8")
-    except (LookupError, TypeError, OSError, ValueError):
+    except (LookupError, TypeError, ValueError, RecursionError):
         return  # what stands in the line is shown
 
 
@@ -123,12 +123,10 @@ def definition(line: Line) -> dict[str, Any]:
     hashes: Any = line.value().get("definition")
     parts: dict[str, Any] = {}
     for name, digest in hashes.items() if is_object(hashes) else ():
-        found = spilled(line.file, digest) if isinstance(digest, str) else None
-        if found is not None:
-            try:
-                parts[name] = msgspec.json.decode(found.read_bytes())
-            except (OSError, msgspec.DecodeError):
-                continue
+        data = kept(line.file, digest) if isinstance(digest, str) else None
+        if data is not None:
+            with contextlib.suppress(msgspec.DecodeError, RecursionError):
+                parts[name] = msgspec.json.decode(data)
     return parts
 
 
