@@ -140,6 +140,21 @@ def test_a_server_that_nobody_approved_is_not_started(place: Place) -> None:
     assert not (place.project / "started").exists()
 
 
+def test_trusted_explains_a_server_that_waits_for_approval_as_if_it_had_it(place: Place) -> None:
+    settings = {"permissions": {"deny": ["mcp__shop__refund"]}}
+    place.write(".claude/settings.json", settings)
+    waiting = link(explain(place, "shop:refund", status=5), "config")
+    assert waiting["text"].endswith("is pending: a person has to approve servers of a project's file")
+    assert waiting["remedy"].endswith("; `--trusted` explains the call as if somebody had")
+    value = explain(place, "shop:refund", "order=A", "amount=five", "--trusted", status=5)
+    config = link(value, "config")
+    assert config["ok"] is True
+    assert config["details"] == ["a person has to approve it first; explained as if one had (--trusted)"]
+    assert link(value, "list")["ok"] is True
+    assert link(value, "schema")["ok"] is False
+    assert link(value, "permission")["ok"] is False
+
+
 def test_a_server_that_does_not_answer_takes_neither_config_nor_rules_away(place: Place) -> None:
     place.write("server.py", "raise SystemExit(3)\n")
     value = explain(place, "shop:search", "--trusted", status=5)

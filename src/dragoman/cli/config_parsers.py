@@ -60,7 +60,8 @@ def explain() -> Parser:
     parser.add_argument("--mode", metavar="MODE", default="", help="the host's permission mode")
     parser.add_argument("--headless", action="store_true", help="as where nobody can be asked")
     trust = parser.add_mutually_exclusive_group()
-    trust.add_argument("--trusted", action="store_true", default=None, help="as in a folder that is trusted")
+    yes = "as in a folder that is trusted, with its servers approved"
+    trust.add_argument("--trusted", action="store_true", default=None, help=yes)
     trust.add_argument("--untrusted", action="store_false", dest="trusted", help="as in one that is not")
     parser.add_argument("--offline", action="store_true", help="start no server: config and permission alone")
     parser.add_argument("--folder", metavar="FOLDER", default=".", help="the project (default: .)")

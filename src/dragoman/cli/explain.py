@@ -16,7 +16,7 @@ from dragoman.cli import arguments, failure, output
 from dragoman.cli.brush import LABEL, Brush
 from dragoman.cli.given import given
 from dragoman.errors import DragomanError, UsageError
-from dragoman.host.config.record import Rule
+from dragoman.host.config.record import Rule, ServerConfig
 from dragoman.host.explain import Chain, Facts, Listed, candidates, explain, nearest
 from dragoman.host.files import HostFiles, Reading
 from dragoman.host.host import Host
@@ -101,6 +101,18 @@ async def _explained(options: Namespace) -> _Told:
 # Which host, which tool ----------------------------------------------------------------------------------
 
 
+def _read(reading: Reading) -> HostFiles:
+    """The files; where they are explained as trusted, what waits for an approval has it."""
+    files = reading()
+    if not reading.trusted:
+        return files
+    waiting: dict[str, ServerConfig] = {}
+    for item in files.setup.servers:
+        if item.state == "pending":
+            waiting.setdefault(item.config.name, item.config)
+    return files.approve(waiting, why="a person has to approve it first; explained as if one had (--trusted)")
+
+
 def _reading(options: Namespace, host: str) -> Reading:
     return Reading(
         host=host,
@@ -121,7 +133,7 @@ def _host(
         hosts.insert(0, "claude-code")
     if not hosts:
         raise UsageError(f"no host has files for {Path(options.folder).resolve()}")
-    read = {host: _reading(options, host)() for host in hosts}
+    read = {host: _read(_reading(options, host)) for host in hosts}
     known = {host: found for host, files in read.items() if (found := candidates(files, text))}
     if not known:
         raise UsageError(f"{text!r} is no tool of a server that is configured{_hint(read, text)}")
@@ -258,7 +270,7 @@ def _others(
     if not files.trusted:
         situations.append(("in a trusted folder", replace(reading, trusted=True)))
     for what, other in situations:
-        yield what, _decision(other(), name, tool=tool, values=values)
+        yield what, _decision(_read(other), name, tool=tool, values=values)
 
 
 # What is told --------------------------------------------------------------------------------------------

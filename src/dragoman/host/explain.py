@@ -199,8 +199,8 @@ def _config(facts: Facts) -> Link:
         _other(item) for item in files.setup if item.config.name == config.name and item is not standing
     ]
     cure = remedy(standing, host=files.host, folder=str(files.machine.folder))
-    if standing.state in ("pending", "untrusted") and not files.trusted:
-        cure += "; `--trusted` explains the call as in a folder that is trusted"
+    if standing.state in ("pending", "untrusted"):
+        cure += "; `--trusted` explains the call as if somebody had"
     return Link(
         "config",
         used,

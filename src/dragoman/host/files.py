@@ -89,8 +89,8 @@ class HostFiles:
             now=now,
         )
 
-    def approve(self, yes: Mapping[str, ServerConfig]) -> HostFiles:
-        """The same, with a person's yes to entries that wait for one.
+    def approve(self, yes: Mapping[str, ServerConfig], *, why: str = "approved by a person") -> HostFiles:
+        """The same, with a person's yes to entries that wait for one; `why` is what is then said of them.
 
         An entry that the yes is for is used in place of a weaker one of its name.
         """
@@ -98,7 +98,7 @@ class HostFiles:
         for item in self.setup.servers:
             name = item.config.name
             if item.state == "pending" and yes.get(name) == item.config:
-                standing.append(Standing(item.config, "active", "approved by a person"))
+                standing.append(Standing(item.config, "active", why))
             elif item.state == "active" and name in yes and yes[name] != item.config:
                 why = f"the entry in {yes[name].origin} is used"
                 standing.append(Standing(item.config, "shadowed", why, yes[name].origin))
