@@ -37,6 +37,16 @@ SECRETS = {
     "cookie": "set-cookie: sid=hunter22; Path=/",
     "environment": "HOME=/root\nAWS_SECRET_ACCESS_KEY=hunter22\nTERM=x",
     "assignment": "export DB_PASSWORD = hunter22",
+    "quoted assignment": "export DB_PASSWORD='hunter22'",
+    "text in a text": json.dumps({"body": json.dumps({"client_secret": "hunter22"})}),
+    "text in a text in a text": json.dumps([json.dumps([json.dumps({"api_key": "hunter22"})])]),
+    "number in a text": json.dumps({"body": json.dumps({"pin_token": 12345678901})}),
+    "headers in a text": json.dumps({"sent": "GET / HTTP/1.1\r\nX-Api-Key: hunter22\r\nHost: x"}),
+    "python": "{'password': 'hunter22'}",
+    "yaml": "db:\n  password: hunter22\n",
+    "option": "psql --db-password hunter22 -h x",
+    "user": "curl -u me:hunter22 https://example.com",
+    "signed": "https://example.com/x?X-Amz-Signature=hunter22&y=1",
 }
 PARTS = [
     "hunter22",
@@ -80,6 +90,9 @@ def test_plain_texts_stay_as_they_are():
         "the secret garden",
         "a basic idea",
         "https://example.com/a?b=c",
+        "Password: at least 8 letters",
+        "docker run -u 1000:1000 --secret-free x",
+        '{"token": null, "secret": false, "key": "A-1042"}',
     ]
     line = {"block": {"input": {"text": texts, "tokens": 7, "author": "x", "max_tokens": 5}}}
     assert Redaction()(line) == line
@@ -128,6 +141,21 @@ def test_what_was_found_under_a_name_is_taken_out_of_what_the_server_says_of_it(
     assert told == {"text": f'no user with "{HIDDEN}" and {HIDDEN}'}
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"args": ["--api-key", "hunter22"]},
+        {"env": [{"key": "API_KEY", "value": "hunter22"}]},
+        {"passwords": ["hunter22"]},
+        {"credentials": {"user": "somebody", "what": "hunter22"}},
+    ],
+)
+def test_secrets_in_lists_and_objects_are_known_again(given):
+    line = Redaction()({"input": given, "text": "somebody has hunter22"})
+    assert "hunter22" not in json.dumps(line)
+    assert line["text"] == f"somebody has {HIDDEN}"
+
+
 def test_a_word_under_a_secrets_name_does_not_take_it_out_of_every_text():
     redaction = Redaction()
     assert redaction({"cookie": "required"}) == {"cookie": HIDDEN}
@@ -168,6 +196,7 @@ def test_names_of_members_that_look_like_secrets_are_taken_out_too():
     "piece",
     [
         *("eyJ-", "-----BEGIN PRIVATE KEY-----", "bearer ", "://a:b", "token=", "token ", "authorization:"),
+        *("\\", '"', '\\"', "--", "--token ", "token: ", "- ", "\\n", "-u a:", "?a-", '"token":', "A_"),
         *('"token":"', "PASSWORD", "set-cookie:", "_", "\n", " ", "a", "github_pat_", "xoxb-", "://x:a:"),
     ],
 )

@@ -41,7 +41,10 @@ FORMS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     ),
     (r"(?i)://[^/\s:@]+:(?P<secret>[^/\s@]+)@", ("://",)),
     (
-        r"(?i)[?&](?:access_token|token|api_?key|key|secret|signature|sig|password)=(?P<secret>[^&\s\"'#]+)",
+        (
+            r"(?i)[?&](?:[A-Z0-9_-]*(?:token|api_?key|secret|signature|password)|key|sig)="
+            r"(?P<secret>[^&\s\"'#]+)"
+        ),
         ("token=", "key=", "secret=", "signature=", "sig=", "password="),
     ),
     (

@@ -27,32 +27,61 @@ OWN: Final = frozenset({"kind", "call", "at", "ms", "turn", "definition"})
 DEEP: Final = "[nested too deeply to be kept]"
 
 _SECRET: Final = re.compile(
-    r"pass(word|wd|phrase)?$|secret|token$|api[-_]?key|private[-_]?key|authorization|credential|cookie",
+    r"pass(word|wd|phrase)s?$|pass$|secret|token$|api[-_]?key|private[-_]?key|authorization|credential|cookie",
     re.IGNORECASE,
 )
 # Members of the protocol that only sound like it.
 _OPEN: Final = frozenset({"progressToken"})
 _SHORT: Final = 1024  # characters
+_DIGIT: Final = re.compile("[0-9]")
 _DEEPEST: Final = 100
 _RECALLED: Final = 8  # characters from which on a secret is looked for elsewhere too
 _WORD: Final = 16
 _REMEMBERED: Final = 256  # secrets at most: each is looked for in every text
 
-# Lines of texts in which the name says it, as HTTP headers and environments are printed.
+# Texts in which a name says it: HTTP headers, environments, options, JSON and what is like it, also where one
+# text stands within another, so that its quotes and line ends are escaped. As in `FORMS`, each is linear.
+_NOT_YET: Final = rf"(?!{re.escape(HIDDEN)})"
+_CALLED: Final = r"(?:passw(?:or)?d|passphrase|secret|token|api[_-]?key|private[_-]?key|access[_-]?key"
+_MARKS: Final = ("passw", "passphrase", "secret", "token", "key")
 _LINES: Final[Forms] = (
     (
         (
-            r"(?im)^[ \t]*(?:(?:proxy-)?authorization|(?:set-)?cookie|x-api-key|x-auth-token)[ \t]*:[ \t]*"
-            r"(?P<secret>\S.*)$"
+            r"(?im)(?:^|(?<=\\[nr]))[ \t]*"
+            r"(?:(?:proxy-)?authorization|(?:set-)?cookie|x-api-key|x-auth-token)[ \t]*:[ \t]*"
+            r"(?P<secret>[^\s\\](?:[^\r\n\\]|\\(?![nr\"\\]))*)"
         ),
         ("authorization", "cookie", "x-api-key", "x-auth-token"),
     ),
     (
+        rf"(?i)\b[A-Z0-9_]*{_CALLED})[ \t]*=[ \t]*\\*[\"']?(?P<secret>{_NOT_YET}[^\s&\"'#;,\\]{{4,}})",
+        _MARKS,
+    ),
+    (
         (
-            r"(?i)\b[A-Z0-9_]*(?:passw(?:or)?d|secret|token|api_?key|private_key|access_key)[ \t]*=[ \t]*"
-            rf"(?P<secret>(?!{re.escape(HIDDEN)})[^\s&\"'#;,]{{4,}})"
+            rf"(?i)(?<![\w-])--[A-Z0-9-]*{_CALLED})[ \t]+\\*[\"']?"
+            rf"(?P<secret>{_NOT_YET}[^\s\"'\\-][^\s\"'\\]{{3,}})"
         ),
-        ("password", "passwd", "secret", "token", "key"),
+        _MARKS,
+    ),
+    (
+        # No numbers: those are a user and a group.
+        rf"(?<!\S)(?:-u|--user)[ \t]+[^\s:\"'\\]+:(?P<secret>{_NOT_YET}(?![0-9]+\b)[^\s\"'\\]{{4,}})",
+        ("-u ", "--user "),
+    ),
+    (
+        (
+            rf"(?i)(?<!\\)\\*[\"'][A-Z0-9_.-]*{_CALLED}|authorization|cookie)\\*[\"']\s*:\s*(?P<quote>\\*[\"'])?"
+            rf"(?P<secret>{_NOT_YET}(?(quote)(?:[^\"'\\\n]|\\[^\"'\n])+|[0-9][0-9.]{{3,}}))"
+        ),
+        (*_MARKS, "authorization", "cookie"),
+    ),
+    (
+        (
+            rf"(?im)(?:^|(?<=\\n))[ \t]*(?:-[ \t]+)?[A-Z0-9_.-]*{_CALLED})[ \t]*:[ \t]+[\"']?"
+            rf"(?P<secret>{_NOT_YET}[^\s\"'\\]{{4,}})[\"']?[ \t]*(?=$|\\[nr\"])"
+        ),
+        _MARKS,
     ),
 )
 
@@ -142,18 +171,35 @@ class Redaction:
         return HIDDEN
 
     def _pairs(self, value: Any) -> Any:
-        """Headers as lists of pairs, or of objects with a name and a value."""
-        return [self._pair(item) for item in cast("list[Any]", value)]
+        """Headers as lists of pairs, or of objects with name and value; options with theirs behind them."""
+        items = [self._pair(item) for item in cast("list[Any]", value)]
+        for at, word in enumerate(items[:-1]):
+            if isinstance(word, str) and word.startswith("-") and isinstance(items[at + 1], str):
+                option = word.lstrip("-")
+                if option.replace("-", "").replace("_", "").isalnum() and not items[at + 1].startswith("-"):
+                    items[at + 1] = self._member(option, items[at + 1])
+        return items
 
     def _pair(self, item: Any) -> Any:
         if is_array(item) and len(item) == 2 and isinstance(item[0], str):
             return [item[0], self._member(item[0], item[1])]
-        if is_object(item) and isinstance(item.get("name"), str) and isinstance(item.get("value"), str):
-            return {**item, "value": self._member(item["name"], item["value"])}
+        if is_object(item) and isinstance(item.get("value"), str):
+            name = item.get("name", item.get("key"))
+            if isinstance(name, str):
+                return {**item, "value": self._member(name, item["value"])}
         return item
 
-    def _learn(self, value: Any) -> None:
+    def _learn(self, value: Any, *, depth: int = 0) -> None:
         """Remember a secret, to know it again in another text."""
+        if is_object(value) or is_array(value):
+            if depth > _DEEPEST:
+                return
+            for inner in value.values() if is_object(value) else value:
+                if (
+                    not isinstance(inner, str) or _DIGIT.search(inner) is not None
+                ):  # what is none is no secret
+                    self._learn(inner, depth=depth + 1)
+            return
         if not isinstance(value, str) or len(value) < _RECALLED or value == HIDDEN:
             return
         if value.isalpha() and len(value) < _WORD:
