@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import Any, Final, Self, Unpack
 
 from dragoman.errors import ClosedError, DragomanError
+from dragoman.host.atomic import create
 from dragoman.host.calls import Calls
 from dragoman.host.config.record import Origin, Problem, Rule, ServerConfig, Setup, Source, Standing
 from dragoman.host.dialects import dialect
@@ -348,7 +349,7 @@ class Host:
         path = folder / f"result-{os.getpid()}-{self._kept}.txt"
         with contextlib.suppress(FileExistsError):
             folder.mkdir(mode=0o700, parents=True)
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        with create(path) as file:
             file.write(text.encode("utf-8", "surrogatepass"))
         return path
 

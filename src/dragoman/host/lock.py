@@ -6,8 +6,6 @@ differs is told by `change`.
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -17,6 +15,7 @@ from typing import Any, Final, Literal, TypeAlias
 import msgspec
 
 from dragoman.errors import UsageError
+from dragoman.host.atomic import replacing
 from dragoman.host.change import Change, changes, worst
 from dragoman.host.regular import read_regular
 from dragoman.model import Tool
@@ -178,7 +177,7 @@ def written(lock: Lock) -> bytes:
 
 
 def write_lock(path: Path | str, lock: Lock) -> None:
-    """Write a lock, whole or not at all.
+    """Write a lock, whole or not at all. A link stays one, and a file keeps its mode.
 
     Raises:
         UsageError: it cannot be written.
@@ -186,16 +185,7 @@ def write_lock(path: Path | str, lock: Lock) -> None:
     path = Path(path)
     target = path.resolve() if path.is_symlink() else path
     try:
-        handle, fresh = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(written(lock))
-                file.flush()
-                os.fsync(file.fileno())
-            Path(fresh).chmod(target.stat().st_mode & 0o777 if target.exists() else 0o644)
-            Path(fresh).replace(target)
-        except BaseException:
-            Path(fresh).unlink(missing_ok=True)
-            raise
+        with replacing(target, mode=target.stat().st_mode & 0o777 if target.exists() else None) as file:
+            file.write(written(lock))
     except OSError as exc:
         raise UsageError(f"{path}: the lock cannot be written: {exc.strerror}") from None

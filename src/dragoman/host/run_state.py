@@ -5,7 +5,6 @@ It holds what was said and called, and no connection, no key and no permission: 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, Literal, Self, TypeAlias
@@ -13,11 +12,11 @@ from typing import Any, Final, Literal, Self, TypeAlias
 import msgspec
 
 from dragoman.errors import UsageError
+from dragoman.host.atomic import PRIVATE, replacing
 from dragoman.host.models.base import Item, ToolUse, Usage
 from dragoman.host.regular import read_regular
 
 VERSION: Final = 1
-_PRIVATE: Final = 0o600
 _LARGEST: Final = 1 << 30  # bytes
 
 CallState: TypeAlias = Literal["waiting", "started", "sent", "answered"]
@@ -98,14 +97,11 @@ class RunState(msgspec.Struct, kw_only=True):
 def saver(path: Path | str) -> Callable[[RunState], None]:
     """A `save=` that keeps a file up to date: whole at every moment, readable by its owner alone."""
     target = Path(path)
-    beside = target.with_name(f".{target.name}.{os.getpid()}")
 
     def save(state: RunState) -> None:
         try:
-            beside.unlink(missing_ok=True)  # what is there is not ours to write through, if it is a link
-            with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE), "wb") as file:
+            with replacing(target, mode=PRIVATE, durable=False) as file:
                 file.write(state.dump())
-            beside.replace(target)
         except OSError as exc:
             raise UsageError(f"{target}: the state of the run could not be saved: {exc.strerror}") from None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from argparse import Namespace
 from collections.abc import Iterable, Iterator
@@ -14,11 +13,11 @@ from dragoman.cli import output
 from dragoman.cli.tracing import chosen
 from dragoman.cli.tracing.html import page
 from dragoman.errors import UsageError
+from dragoman.host.atomic import PRIVATE, replacing
 from dragoman.host.trace.calls import calls, newest
 from dragoman.host.trace.otel import documents
 
 _PAGE: Final = 500  # calls of a page, unless more are asked for
-_PRIVATE: Final = 0o600
 
 
 def run(options: Namespace) -> int:
@@ -60,15 +59,8 @@ def _write(pieces: Iterable[bytes], name: str | None) -> int:
     if name is None or name == "-":
         return sum(sys.stdout.buffer.write(piece) for piece in pieces)
     target = Path(name)
-    half = target.with_name(f".{target.name}.{os.getpid()}")
-    count = 0
     try:
-        with os.fdopen(os.open(half, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _PRIVATE), "wb") as file:
-            for piece in pieces:
-                count += file.write(piece)
-        half.replace(target)
+        with replacing(target, mode=PRIVATE, durable=False) as file:
+            return sum(file.write(piece) for piece in pieces)
     except OSError as exc:
         raise UsageError(f"{name} cannot be written: {exc.strerror}") from None
-    finally:
-        half.unlink(missing_ok=True)
-    return count

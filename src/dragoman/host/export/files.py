@@ -18,12 +18,11 @@ from typing import Final
 import msgspec
 
 from dragoman.errors import UsageError
+from dragoman.host.atomic import PRIVATE, create, replacing
 from dragoman.host.reading import LARGEST
 from dragoman.host.regular import read_regular
 
 _JOURNAL: Final = "journal.jsonl"
-_PRIVATE: Final = 0o600
-_PUBLIC: Final = 0o666  # of which the umask takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +74,13 @@ class Journal:
         )
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if before is not None and change.copy is not None:
-            _create(self.folder / change.copy, before, mode=_PRIVATE)
+            with create(self.folder / change.copy) as file:
+                file.write(before)
+                file.flush()
+                os.fsync(file.fileno())
         self._append(change)
         try:
-            _replace(real, data, mode=mode if mode is not None else _PRIVATE if private else None)
+            _replace(real, data, mode=mode if mode is not None else PRIVATE if private else None)
         except BaseException:
             self._forget(change)
             raise
@@ -145,7 +147,7 @@ class Journal:
                 yield msgspec.json.decode(line, type=Change)
 
     def _append(self, change: Change) -> None:
-        number = os.open(self.folder / _JOURNAL, os.O_RDWR | os.O_CREAT | os.O_APPEND, _PRIVATE)
+        number = os.open(self.folder / _JOURNAL, os.O_RDWR | os.O_CREAT | os.O_APPEND, PRIVATE)
         try:
             line = msgspec.json.encode(change) + b"\n"
             if os.fstat(number).st_size:
@@ -184,23 +186,8 @@ def _digest(data: bytes) -> str:
     return sha256(data).hexdigest()
 
 
-def _create(path: Path, data: bytes, *, mode: int) -> None:
-    number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    with os.fdopen(number, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
 def _replace(path: Path, data: bytes, *, mode: int | None) -> None:
     """Put a file in place of another in one step."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_name(f".{path.name}.{os.urandom(6).hex()}")
-    try:
-        _create(new, data, mode=_PUBLIC if mode is None else _PRIVATE)
-        if mode is not None:
-            new.chmod(mode)
-        new.replace(path)
-    except BaseException:
-        new.unlink(missing_ok=True)
-        raise
+    with replacing(path, mode=mode) as file:
+        file.write(data)
