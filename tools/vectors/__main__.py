@@ -17,6 +17,7 @@ from typing import Any, Final, cast
 
 from . import apis, claude, codex, others
 from .expecting import differs
+from .given import Given
 
 _APIS: Final = frozenset({"anthropic-messages", "openai-responses", "openai-chat", "gemini"})
 
@@ -35,15 +36,24 @@ class Outcome:
 
 
 def find(case: Mapping[str, Any]) -> dict[str, Any]:
-    """What is found for a case."""
-    host, kind, given = str(case["host"]), str(case["kind"]), cast("Mapping[str, Any]", case["input"])
+    """What is found for a case.
+
+    Raises:
+        ValueError: the case is of a kind, of a host or has members that are not known.
+    """
+    host, kind = str(case["host"]), str(case["kind"])
+    given = Given(cast("Mapping[str, Any]", case["input"]), as_written=host in _APIS)
     if host in _APIS:
-        return apis.run(host, kind, given)
-    if host == "claude-code":
-        return claude.run(kind, given)
-    if host == "codex":
-        return codex.run(kind, given)
-    return others.run(host, kind, given)
+        found = apis.run(host, kind, given)
+    elif host == "claude-code":
+        found = claude.run(kind, given)
+    elif host == "codex":
+        found = codex.run(kind, given)
+    else:
+        found = others.run(host, kind, given)
+    if unread := given.unread():
+        raise ValueError(f"input: {', '.join(unread)}: not understood for kind {kind!r} of {host}")
+    return found
 
 
 def run(case: Mapping[str, Any]) -> Outcome:

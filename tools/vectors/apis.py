@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import msgspec
 
-from dragoman.client import OtherContent, ToolResult
 from dragoman.host.models import (
     APIS,
     anthropic,
@@ -18,18 +17,17 @@ from dragoman.host.models import (
     openai_chat,
     openai_responses,
 )
-from dragoman.host.models.base import Api, Block, Shown, ToolUse
+from dragoman.host.models.base import Api, Block, Shown
 from dragoman.host.models.schemas import UnfitError
 from dragoman.host.models.strictness import anthropic_faults, openai_faults
 from dragoman.host.naming import API_NAMES
-from dragoman.model import ContentBlock, Tool
+from dragoman.model import Tool
 
+from . import api_results
 from .expecting import Fact, Present, Says
 from .forms import Case, listed, table
 
-_USE: Final = ToolUse("call_1", "t", {})
 _MEMBERS: Final = ("input_schema", "inputSchema", "parameters", "parametersJsonSchema", "schema")
-_KNOWN: Final = frozenset({"text", "image", "audio", "resource_link", "resource"})
 
 
 def run(host: str, kind: str, given: Case) -> dict[str, Any]:
@@ -40,7 +38,7 @@ def run(host: str, kind: str, given: Case) -> dict[str, Any]:
     if kind in ("schema", "strict", "strict-schema"):
         return _schema(api, given)
     if kind in ("result", "tool-result", "error"):
-        return _result(api, table(given.get("mcp_result", given.get("result"))))
+        return api_results.result(api, given)
     if kind in ("tool-search", "deferred", "defer-loading"):
         return _search(api, given)
     if kind in ("message-order", "order", "parallel", "history"):
@@ -49,7 +47,9 @@ def run(host: str, kind: str, given: Case) -> dict[str, Any]:
         return _parameter(host, given)
     if kind in ("tool-count", "limit", "limits"):
         return _count(api, given)
-    return _tool(api, given) if kind in ("tool", "definition", "tools") else {}
+    if kind in ("tool", "definition", "tools", "conversion"):
+        return _tool(api, given)
+    raise ValueError(f"kind {kind!r} is not known of this API")
 
 
 def _request(fault: object) -> Says:
@@ -69,27 +69,59 @@ def _name(host: str, given: Case) -> dict[str, Any]:
 
 
 def _schema(api: Api, given: Case) -> dict[str, Any]:
+    if "mcp_tool" in given:
+        return _tool(api, given)
+    told = [table(tool) for tool in listed(given.get("tools"))]
+    if told:
+        # One bad schema costs the whole request.
+        found = [_schema(api, tool) for tool in told]
+        fault = next((one["request"].value for one in found if one["request"].value != "accepted"), None)
+        return {"request": _request(fault), "accepted": Present(not fault, str(fault))}
     given = _declared(given)
-    schema = table(next((given[name] for name in _MEMBERS if name in given), None))
     strict = given.get("strict") is True
-    found = api.definitions([Shown("t", Tool(name="t", input_schema=schema))], strict=strict)
-    out: dict[str, Any] = {"dropped": [item.keyword for item in found.dropped]}
+    if _empty(api, given):
+        schema: dict[str, Any] = {"type": "object", "properties": {}}
+        given = {"parameters": schema, "strict": given.get("strict")}
+    schema = table(next((given[name] for name in _MEMBERS if name in given), None))
+    found_one = api.definitions([Shown("t", Tool(name="t", input_schema=schema))], strict=strict)
+    out: dict[str, Any] = {"dropped": [item.keyword for item in found_one.dropped]}
     fault = _schema_fault(api, given, schema=schema)
     out |= {"request": _request(fault), "accepted": Present(not fault, str(fault))}
-    for block in found.blocks:
-        function = table(block.get("function")) or block
-        made = next((function[name] for name in _MEMBERS if name in function), None)
-        out |= {"strict": function.get("strict", False), **function, **dict.fromkeys(_MEMBERS, made)}
+    for block in found_one.blocks:
+        out |= _block(block)
     if api.name == "gemini":
         out["parameters"] = _openapi(schema)
     return out
+
+
+def _empty(api: Api, given: Case) -> bool:
+    """Whether a definition has no schema, where an API takes that for one without arguments."""
+    if any(given.get(name) is not None for name in _MEMBERS):
+        return False
+    return api.name == "openai-chat" or (api.name == "openai-responses" and "parameters" in given)
+
+
+def _block(block: Block) -> dict[str, Any]:
+    """What a case may ask of a definition as it goes out."""
+    function = table(block.get("function")) or block
+    made = next((function[name] for name in _MEMBERS if name in function), None)
+    member = next((name for name in _MEMBERS if name in function), None)
+    return {
+        "strict": function.get("strict", False),
+        **function,
+        **dict.fromkeys((*_MEMBERS, "result"), made),
+        **dict.fromkeys(("use", "prefer", "member", "form", "field"), member),
+        **dict.fromkeys(("tool", "definition", "functionDeclaration", "declaration", "function"), block),
+    }
 
 
 def _declared(given: Case) -> Case:
     """A definition of a tool, wherever a case has it."""
     for name in ("functionDeclaration", "declaration", "function", "tool", "definition"):
         if isinstance(given.get(name), Mapping):
-            return {**given, **_declared(table(given[name]))}
+            inner = _declared(table(given[name]))
+            return {"strict": given.get("strict"), **inner}
+    given.get("name")
     return given
 
 
@@ -103,7 +135,8 @@ def _parameter(host: str, given: Case) -> dict[str, Any]:
 
 def _count(api: Api, given: Case) -> dict[str, Any]:
     """Whether so many tools go into one request."""
-    said = given.get("count", given.get("tools"))
+    names = ("count", "tools", "tool_count", "catalogue", "enabled_tools")
+    said = next((given[name] for name in names if name in given), None)
     count = said if isinstance(said, int) else len(listed(said))
     shown = [Shown(f"t{index}", Tool(name="t", input_schema={"type": "object"})) for index in range(count)]
     accepted = not api.definitions(shown).left_out
@@ -136,64 +169,39 @@ def _openapi(schema: dict[str, Any]) -> Any:
         return None
 
 
-# Results ---------------------------------------------------------------------------------------------------
-
-
-def _result(api: Api, given: dict[str, Any]) -> dict[str, Any]:
-    result = ToolResult(
-        content=[_content(block) for block in listed(given.get("content"))],
-        structured=given.get("structuredContent"),
-        has_structured="structuredContent" in given,
-        is_error=given.get("isError") is True,
-    )
-    block = api.result(_USE, result)
-    messages = api.answered([block])
-    # What an API has no form for stands there in words.
-    words = "cannot be shown" in str(block) or any(
-        table(item).get("type") == "resource_link" for item in listed(given.get("content"))
-    )
-    inner = table(block.get("functionResponse"))
-    out: dict[str, Any] = {
-        "conversion": Says(block, "unsupported|text|describe") if words else Fact(block),
-        "messages": messages,
-        "items": messages,
-        **block,
-        **inner,
-    }
-    out |= dict.fromkeys(("tool_result", "function_call_output", "item", "part", "block"), block)
-    out |= dict.fromkeys(("functionResponse", "function_response"), inner)
-    out |= dict.fromkeys(("message", "tool_message"), messages[0] if messages else block)
-    return out
-
-
-def _content(block: object) -> ContentBlock | OtherContent:
-    kind = str(table(block).get("type"))
-    if kind not in _KNOWN:
-        return OtherContent(kind, block)
-    found: ContentBlock = msgspec.convert([block], list[ContentBlock])[0]
-    return found
-
-
 # Tools and messages ----------------------------------------------------------------------------------------
 
 
 def _search(api: Api, given: Case) -> dict[str, Any]:
     blocks = [table(tool) for tool in listed(given.get("tools"))]
-    one = table(given.get("tool"))
-    faults: list[object] = [anthropic_rules.tool_fault(one)]
+    if given.get("all_tools_deferred") is True or given.get("tools") == "all deferred":
+        blocks = [{"name": "a", "defer_loading": True}]
+    if isinstance(given.get("tool"), Mapping):
+        faults: list[object] = [anthropic_rules.tool_fault(table(given["tool"]))]
+    else:
+        faults = [anthropic_rules.tool_fault({"defer_loading": given.get("defer_loading")})]
     if blocks:
         faults.append(anthropic_rules.tools_fault(blocks))
+    if any(name in given for name in ("tool_count", "catalogue")):
+        faults.append(_count(api, given)["request"].value != "accepted" or None)
     content = [table(block) for block in listed(given.get("content", given.get("assistant_content")))]
+    content += [table(given["block"])] if "block" in given else []
+    content += [{"type": "server_tool_use", "id": given["id"]}] if "id" in given else []
     uses = api.uses({"content": content})
     fault = next((fault for fault in faults if fault is not None), None)
+    given.get("query")
+    native = Says(api.searches, "^yes|native|supported|^true" if api.searches else "no|not|client|unsupp")
     return {
         "request": _request(fault if api.name == "anthropic-messages" else None),
         "answers": len(uses),
-        "answer": Says(uses, "yes|must|tool_result") if uses else Says("none", "never|none|not? |no$"),
-        "native": api.searches,
-        "supported": api.searches,
-        "max_results": 5,
+        **dict.fromkeys(("answer", "tool_result"), _answers(uses)),
+        **dict.fromkeys(("native", "supported", "deferral", "search", "where", "tool_search"), native),
+        **dict.fromkeys(("max_results", "default_results", "results", "default_limit"), 5),
     }
+
+
+def _answers(uses: object) -> Says:
+    return Says(uses, "yes|must|tool_result") if uses else Says("none", "never|none|not? |no$")
 
 
 def _order(host: str, given: Case) -> object:
@@ -204,10 +212,28 @@ def _order(host: str, given: Case) -> object:
         "openai-chat": openai_chat.history_fault,
         "gemini": gemini.history_fault,
     }
+    turns = _turns(given)
+    if turns is not None:
+        return anthropic_rules.history_fault(turns)
     if "user_content" in given:
         return anthropic_rules.order_fault(_tables(given["user_content"]))
     members = ("messages", "input", "contents", "history", "items")
     return checks[host](_tables(next((given[name] for name in members if name in given), None)))
+
+
+def _turns(given: Case) -> list[Mapping[str, Any]] | None:
+    """The calls and the answers to them, where a case has them apart."""
+    said = next((given[name] for name in ("assistant_content", "assistant") if name in given), None)
+    told = next((given[name] for name in ("user_content", "user") if name in given), None) if said else None
+    for calls, answers in (("tool_uses", "tool_results"), ("tool_use_ids", "tool_result_ids")):
+        if calls in given:
+            ids = [str(table(item).get("id", item)) for item in listed(given[calls])]
+            back = [str(table(item).get("tool_use_id", item)) for item in listed(given.get(answers))]
+            said = [{"type": "tool_use", "id": id_} for id_ in ids]
+            told = [{"type": "tool_result", "tool_use_id": id_} for id_ in back]
+    if said is None:
+        return None
+    return [{"role": "assistant", "content": said}, {"role": "user", "content": told or []}]
 
 
 def _tables(value: object) -> list[Mapping[str, Any]]:
@@ -216,17 +242,24 @@ def _tables(value: object) -> list[Mapping[str, Any]]:
 
 def _tool(api: Api, given: Case) -> dict[str, Any]:
     """A tool's definition."""
-    told = [table(tool) for tool in listed(given.get("tools"))] or [
-        table(given.get("mcp_tool", given.get("tool", given)))
-    ]
+    told = [table(tool) for tool in listed(given.get("tools"))]
+    if not told:
+        told = [table(given.get("mcp_tool", given.get("tool"))) or dict(given)]
     tools: Iterable[Shown] = [
         Shown(str(tool.get("name", "t")), msgspec.convert({"inputSchema": {}, **tool}, Tool)) for tool in told
     ]
     found = api.definitions(tools, strict=given.get("strict") is True)
     blocks: list[Block] = found.blocks
     first = blocks[0] if blocks else {}
-    out: dict[str, Any] = {**first, "tools": blocks, "left_out": [item.name for item in found.left_out]}
-    return out | dict.fromkeys(("tool", "definition", "functionDeclaration", "declaration"), first)
+    gone = [name for name in ("outputSchema", "annotations", "title", "icons", "_meta") if name in told[0]]
+    return {
+        **first,
+        **_block(first),
+        "tools": blocks,
+        "left_out": [item.name for item in found.left_out],
+        "dropped": [*gone, *(item.keyword for item in found.dropped)],
+        "request": _request(None if not found.left_out else found.left_out[0].why),
+    }
 
 
 class _Pattern(Fact):

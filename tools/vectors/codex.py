@@ -2,172 +2,212 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any, Final
 
 from dragoman.host.config import codex
 from dragoman.host.config.expand import environment, expand
-from dragoman.host.config.record import Scope, Setup, Situation, Source
+from dragoman.host.config.record import Setup, Situation, Source
 from dragoman.host.dialects import DIALECTS
-from dragoman.host.naming import HostNames
 from dragoman.host.permissions import Call
 from dragoman.protocol.naming import Name
 
-from .expecting import Child, Effect, Fact, Present, Says
-from .forms import Case, facts, present, situation, table
+from . import paths
+from .claude import children
+from .codex_text import layers, trusted
+from .expecting import Effect, Fact, Says
+from .forms import Case, facts, is_list, listed, outcome, present, situation, table
+from .naming import codex_name
 
 _HOST: Final = DIALECTS["codex"]
-_LABEL: Final = re.compile(
-    r"\s*(?P<who>requirements(?:\.toml)?|config(?:\.toml)?|project|user|system|managed(?:_config\.toml)?|session)\b"
-    r"(?P<words>[^\[\]=:]*?)(?P<colon>:)?\s*(?=\[|[A-Za-z_.]+\s*=|$)"
-)
-_SCOPES: Final[dict[str, Scope]] = {
-    "config": "user",
-    "project": "project",
-    "user": "user",
-    "system": "system",
-    "managed": "managed",
-    "session": "cli",
-}
-_KEY: Final = re.compile(r"(?<=[\s\]])(?=[A-Za-z_][A-Za-z0-9_.\"-]*\s*=)")
-_TOP: Final = re.compile(r"^\s*(approval_policy|sandbox_mode|projects|mcp_servers)\b")
+_MODES: Final = ("auto", "prompt", "writes", "approve")
 
 
 def run(kind: str, given: Case) -> dict[str, Any]:
     """What is found for a case of this kind."""
-    return {"naming": _naming, "approval": _approval}.get(kind, _files)(given)
+    if kind not in _KINDS:
+        raise ValueError(f"kind {kind!r} is not known of this host: expected one of {', '.join(_KINDS)}")
+    return _KINDS[kind](given)
 
 
-def sources(given: Case) -> tuple[list[Source], bool]:
-    """The files that a case's text has, and whether the project is trusted."""
-    text = str(given.get("toml", ""))
-    trusted = "not trusted" not in text and "untrusted" not in text and given.get("trusted", True) is True
-    found: list[Source] = []
-    for part in _parts(text):
-        label = _LABEL.match(part)
-        who = label["who"] if label is not None else "user"
-        body = part[label.end() :] if label is not None else part
-        toml = _toml(body)
-        if not toml.strip():
-            continue
-        if who.startswith("requirements"):
-            found.append(Source(toml, "requirements.toml", "managed", "requirements"))
-            continue
-        scope = _SCOPES[re.split(r"[._]", who)[0]]
-        found.append(Source(toml, f"{scope} config.toml", scope, "config"))
-    if found and not any(
-        re.search(r"\b(command|url|enabled)\s*=|mcp_servers\]", file.text) for file in found
-    ):
-        first = found[0]
-        found[0] = _completed(first, "a") if "mcp_servers.a]" in first.text else first
-    for name, content in table(given.get("files")).items():
-        scope = "project" if not name.startswith(("~", "/etc")) else "system" if "/etc" in name else "user"
-        kind = "requirements" if "requirements" in name else "config"
-        found.append(Source(str(content), name, scope, kind))
-    return found, trusted
+def _told(given: Case) -> Situation:
+    """The situation; a `mode` is that of approval, and stands in a file."""
+    names = ("mode", "approval_mode", "run_mode", "permission_mode")
+    found = situation(
+        {name: given.get(name) for name in ("env", "cwd", "interactive", "headless") if name in given}
+    )
+    if any(str(given.get(name, "")) in ("exec", "headless", "-p") for name in names):
+        found = situation({"interactive": False, "env": table(given.get("env"))})
+    return Situation(
+        folder=found.folder,
+        trusted=trusted(given),
+        interactive=found.interactive,
+        env=found.env,
+        home=found.home,
+    )
 
 
-def _parts(text: str) -> list[str]:
-    return [part for part in re.split(r"\s*;\s*", text) if part.strip()]
-
-
-def _toml(body: str) -> str:
-    """TOML on lines of its own, out of words on one line; keys of a server alone get a server."""
-    body = re.sub(r"\(defaults\)|\band sandbox (?P<mode>[\w-]+)", _sandbox, body)
-    body = re.sub(r"(not trusted|trusted|untrusted|project not trusted)\s*$", "", body)
-    if "\n" not in body:
-        body = _KEY.sub("\n", body)
-    lines = [line.strip().rstrip(",") for line in body.split("\n") if line.strip()]
-    if lines and not lines[0].startswith("[") and not _TOP.match(lines[0]) and "=" in lines[0]:
-        lines = ["[mcp_servers.a]", *lines]
-    return "\n".join(line for line in lines if line.startswith("[") or "=" in line or line[-1:] in "]},")
-
-
-def _sandbox(found: re.Match[str]) -> str:
-    return f'\nsandbox_mode="{found["mode"]}"' if found["mode"] else ""
-
-
-def _setup(given: Case) -> tuple[Setup, Situation]:
-    files, trusted = sources(given)
-    told = situation({name: value for name, value in given.items() if name != "mode"}, trusted=trusted)
+def _read(given: Case, *, server: str = "a", bare: bool = False) -> tuple[Setup, Situation]:
+    told = _told(given)
+    files = [*layers(given, server=server, bare=bare), *_plugins(given)]
+    mode = next((str(given[name]) for name in ("mode", "approval_mode") if name in given), "")
+    if mode in _MODES and not any("approval_mode" in file.text for file in files):
+        text = f"[mcp_servers.{server}]\ndefault_tools_approval_mode = {json.dumps(mode)}"
+        files.append(Source(text, "cli", "cli", "config"))
+    elif mode and mode not in _MODES:
+        text = f"approval_policy = {json.dumps(mode)}"
+        files.append(Source(text, "cli", "cli", "config"))
     return codex.read(files, told), told
 
 
-def _files(given: Case) -> dict[str, Any]:
-    setup, told = _setup(given)
+def _plugins(given: Case) -> list[Source]:
+    """A plugin's `.mcp.json`."""
+    given.get("plugin")
+    names = [name for name in given if name.endswith(".mcp.json")]
+    return [Source(json.dumps(given[name]), name, "plugin", "plugin", "p") for name in names]
+
+
+def _files(given: Case, *, bare: bool = False) -> dict[str, Any]:
+    if (
+        given.get("--strict-config") is True
+        or given.get("strict_config") is True
+        or given.get("strict") is True
+    ):
+        raise ValueError("strict checking of unknown keys is not part of what is matched")
+    setup, told = _read(given, bare=bare)
     names = list(dict.fromkeys(standing.config.name for standing in setup))
-    out: dict[str, Any] = {
-        "servers": {name: facts(config, told.env) for name, config in setup.active.items()},
-        "config": Present(setup.failure is None, "" if setup.failure is None else setup.failure.text),
-        "error": Says("", "") if setup.failure is not None else Fact(None),
+    out = outcome(setup, told.env)
+    if not names:
+        return {**out, "server": present(setup, "a", env=told.env)}
+    config = setup.servers[0].config
+    full, _ = expand(config, told.env)
+    child = environment(full, told.env)
+    return {
+        **{name: value for name, value in out.items() if name != "config"},
+        **facts(config, told.env),
+        "servers": out["servers"],
+        "server": present(setup, names[0], env=told.env),
+        "decision": present(setup, names[0], env=told.env),
+        **children(child),
+        "env": child,
+        "config": out["config"],
+        "parallel": config.raw.get("supports_parallel_tool_calls") is True,
+        "on_failure": Says(config.required, "fail|error|abort" if config.required else "contin|skip|warn"),
     }
-    if names:
-        out["server"] = present(setup, names[0], env=told.env)
-        config = setup.servers[0].config
-        full, _ = expand(config, told.env)
-        out |= facts(config, told.env)
-        child = environment(full, told.env)
-        out["child_env"] = Child(child)
-        out["env"] = child
-        out["visible"] = [tool for tool in given.get("tools", ()) if config.lists(str(tool))]
-    else:
-        out["server"] = Present(False, "there is none")
-    return out
+
+
+def _parse(given: Case) -> dict[str, Any]:
+    # A table that is written out has what it has; keys alone are of a server that has the rest too.
+    text = str(given.get("toml", ""))
+    return _files(given, bare="[" in re.sub(r"=\s*\[", "", text))
+
+
+# Calls ---------------------------------------------------------------------------------------------------
 
 
 def _approval(given: Case) -> dict[str, Any]:
-    text = str(given.get("toml", ""))
-    files, _ = sources(given)
-    bare = [file for file in files if "mcp_servers" not in file.text]
-    server = "s"
-    if bare and len(bare) == len(files):
-        files.append(Source('[mcp_servers.s]\ncommand = "x"', "config.toml", "user", "config"))
-    elif files:
-        found = re.search(r"mcp_servers\.([A-Za-z0-9_-]+)", files[0].text)
-        server = found[1] if found is not None else server
-        files = [_completed(file, server) for file in files]
-    told = situation({name: value for name, value in given.items() if name != "mode"})
-    tool = str(given.get("tool", (re.search(r"tools\.([A-Za-z0-9_-]+)", text) or ["", "t"])[1]))
-    setup = codex.read(files, told)
-    name = Name(tool, tool, server, tool)
-    call = Call(name, annotations=table(given.get("annotations")), meta=table(given.get("tool_meta")))
+    text = " ".join(str(given.get(name, "")) for name in ("toml", "files", "layers"))
+    server, tool = _meant(given, text)
+    setup, told = _read(given, server=server)
+    if setup.failure is not None:
+        raise ValueError(setup.failure.text)
+    decided = {name: _judge(setup, told, server, tool=name, given=given) for name in _tools(given) or [tool]}
+    first = next(iter(decided.values()))
+    ask = first.value == "ask"
+    return {
+        **decided,
+        "decision": first,
+        "decisions": list(decided.values()),
+        "tool": _Seen(first),
+        "hidden": first.hidden,
+        "visible": _Visible([name for name, effect in decided.items() if not effect.hidden]),
+        **dict.fromkeys(("remember", "can_remember", "remember_option"), ask and not first.once),
+        "parallel": table(given.get("annotations")).get("readOnlyHint") is True
+        or any(config.raw.get("supports_parallel_tool_calls") is True for config in setup.active.values()),
+    }
+
+
+class _Decided(Effect):
+    def __init__(self, value: str, *, hidden: bool, once: bool) -> None:
+        super().__init__(value, hidden=hidden)
+        self.once = once
+
+
+class _Seen(Fact):
+    """A tool by itself: what is decided on it, or whether it is there."""
+
+    def __init__(self, effect: Effect) -> None:
+        super().__init__(effect)
+
+    def fits(self, wanted: Any) -> bool:
+        if str(wanted).lower().split()[0] in ("visible", "shown", "kept", "listed"):
+            return not self.value.hidden
+        return bool(self.value.fits(wanted))
+
+
+class _Visible(Fact):
+    """The tools that are there; for one alone, whether it is."""
+
+    def fits(self, wanted: Any) -> bool:
+        if isinstance(wanted, bool):
+            return wanted is bool(self.value)
+        return is_list(wanted) and sorted(self.value) == sorted(listed(wanted))
+
+
+def _judge(setup: Setup, told: Situation, server: str, *, tool: str, given: Case) -> _Decided:
+    meta = {str(table(item).get("name")): table(item) for item in listed(given.get("tools"))}.get(tool, {})
+    said = table(given.get("tool_meta")) or table(meta.get("_meta"))
+    hints = table(given.get("annotations")) or table(meta.get("annotations"))
+    call = Call(Name(tool, tool, server, tool), table(given.get("args")), hints, said)
     decision = _HOST.judge(setup, call, situation=told)
-    return {"decision": Effect(decision.effect, hidden=decision.hidden), "tool": Effect(decision.effect)}
+    return _Decided(decision.effect, hidden=decision.hidden, once=decision.once)
 
 
-def _completed(file: Source, server: str) -> Source:
-    """A file whose server has something to start, which a case about approval leaves out."""
-    if re.search(r"^(command|url)\s*=", file.text, re.MULTILINE) is not None:
-        return file
-    head = f"[mcp_servers.{server}]"
-    text = file.text if head in file.text else f"{file.text}\n{head}"
-    return Source(text.replace(head, f'{head}\ncommand = "x"', 1), file.file, file.scope, file.kind)
+def _tools(given: Case) -> list[str]:
+    return [str(table(item).get("name", item)) for item in listed(given.get("tools"))]
+
+
+def _meant(given: Case, text: str) -> tuple[str, str]:
+    """Server and tool of a case: of its call, or as its text names them."""
+    server, slash, tool = str(given.get("call", "")).rpartition("/")
+    if not slash and tool.startswith("mcp__"):
+        server, _, tool = tool.removeprefix("mcp__").partition("__")
+    server = server or str(given.get("server", ""))
+    tool = str(given.get("tool", tool))
+    found = re.search(r"mcp_servers\.([A-Za-z0-9_-]+)", text)
+    inner = re.search(r"tools\.([A-Za-z0-9_-]+)", text)
+    return server or (found[1] if found else "s"), tool or (inner[1] if inner else "t")
 
 
 def _naming(given: Case) -> dict[str, Any]:
     text = str(given.get("toml", ""))
-    servers = [str(given["server"])] if "server" in given else re.findall(r'"([^"]*)"', text)
-    length = re.search(r"tool of (\d+) chars", text)
+    told = [str(name) for name in listed(given.get("servers"))] or (
+        [str(given["server"])] if "server" in given else []
+    )
+    tools = [str(name) for name in listed(given.get("tools"))] or (
+        [str(given["tool"])] if "tool" in given else []
+    )
+    length = re.search(r"tool(?: name)? of (\d+) (?:chars|characters|bytes)", text)
     if length is not None:
-        servers, tools = servers[:1], ["t" * int(length[1])]
-    elif "tool" in given:
-        tools = [str(given["tool"])]
-    else:
-        *servers, tool = servers
-        tools = [tool]
-    names = [name.model for name in HostNames("codex", [(s, t) for s in servers for t in tools])]
-    longest = max(len(name) for name in names)
-    tail = all(re.search(r"_[0-9a-f]{12}$", name) is not None for name in names)
-    return {
-        "name": names[0],
-        "names": names,
-        "pattern": Says(names, "12 hex digits", re.escape(_common(names))) if tail else Fact(names),
-        "max_len": Says(longest, rf"\b{longest}\b"),
-        "overflow": Says(names, "12 hex digits") if tail else Fact(names),
-    }
+        tools = ["t" * int(length[1])]
+    # "server(s) ... tool(s) ...": what is quoted before the word tool are servers.
+    before, _, after = text.partition("tool")
+    told = told or _quoted(before) or ["s"]
+    tools = tools or _quoted(after)
+    if not tools:
+        raise ValueError("there is no tool")
+    return codex_name(told, tools)
 
 
-def _common(names: list[str]) -> str:
-    """What names have before their own digits; nothing that a case could say if two are one name."""
-    starts = {re.sub(r"_[0-9a-f]{12}$", "", name) for name in names}
-    return starts.pop() if len(starts) == 1 and len(set(names)) == len(names) else "two tools of one name"
+def _quoted(text: str) -> list[str]:
+    return re.findall(r"[\"']([^\"']*)[\"']", text)
+
+
+_KINDS: Final = {
+    "parse": _parse,
+    **dict.fromkeys(("env", "precedence", "trust", "timeout", "server-policy", "requirements"), _files),
+    **dict.fromkeys(("approval", "permission", "tool-filter", "parallel", "visibility"), _approval),
+    "naming": _naming,
+    **dict.fromkeys(("path", "paths", "file", "files", "location"), paths.codex),
+}

@@ -6,33 +6,45 @@ A case's expectation is written for people in places: `deny (tool hidden from th
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 NOT_UNDERSTOOD: Final = "(not understood)"
 
-_WORDS: Final = frozenset({"note", "reason"})  # for people, about the members beside them
+_UNORDERED: Final = frozenset(
+    {"servers", "suppressed", "connected", "warnings", "visible", "dropped", "skipped", "excluded", "kept"}
+)
+_WORDS: Final = frozenset({"note", "reason", "comment", "why"})  # for people, about the members beside them
 
 _OUT: Final = (
-    *("error", "not loaded", "not connected", "disabled", "skipped", "blocked", "dropped", "rejected"),
-    *("filtered", "fails", "refused", "ignored", "not started", "not configured", "left out", "excluded"),
-    *("pending", "not allowed", "mixed", "suppressed", "unsupported", "startup", "does not", "never", "not"),
+    *("error", "errors", "disabled", "skipped", "blocked", "dropped", "rejected", "denied", "untrusted"),
+    *("filtered", "fails", "fail", "refused", "ignored", "left out", "excluded", "hidden", "removed"),
+    *("pending", "mixed", "suppressed", "unsupported", "startup", "never", "not", "no", "invalid"),
+    *("missing", "lost", "prompt", "prompts", "dialog", "waits", "needs approval", "shadowed"),
 )
 _IN: Final = (
     *("enabled", "load", "connect", "active", "used", "accept", "ok", "start", "allow", "kept", "shown"),
-    *("visible", "present", "http", "stdio", "sse", "approved", "works"),
+    *("visible", "present", "http", "stdio", "sse", "approved", "works", "valid", "parse", "fine", "runs"),
 )
+_MAYBE: Final = ("may", "can", "might", "possibly", "could")
 _STATES: Final = {
-    "active": ("approved", "loads", "enabled", "connected", "allowed", "active", "used"),
-    "pending": ("pending", "prompt", "asks"),
-    "rejected": ("rejected",),
+    "active": ("approved", "loads", "loaded", "enabled", "connected", "allowed", "active", "used"),
+    "pending": ("pending", "prompt", "asks", "dialog", "not approved", "unapproved", "awaiting"),
+    "rejected": ("rejected", "disabled", "denied", "refused"),
     "disabled": ("disabled", "off"),
-    "blocked": ("blocked", "excluded", "not allowed"),
-    "untrusted": ("untrusted", "not loaded"),
+    "blocked": ("blocked", "excluded", "not allowed", "denied"),
+    "untrusted": ("untrusted", "not loaded", "not started"),
     "shadowed": ("shadowed", "suppressed"),
 }
-_EFFECTS: Final = {"exclude": "deny", "confirm": "ask", "refused": "deny", "prompt": "ask", "run": "allow"}
+_EFFECTS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("allow", "allowed", "allows", "run", "runs", "approve", "approved", "auto"), "allow"),
+    **dict.fromkeys(("ask", "asks", "asked", "confirm", "prompt", "prompts", "prompted"), "ask"),
+    **dict.fromkeys(("deny", "denied", "denies", "exclude", "excluded", "refuse", "refused"), "deny"),
+    **dict.fromkeys(("blocked", "rejected", "reject", "block", "disallow"), "deny"),
+    **dict.fromkeys(("hidden", "invisible", "absent"), "hidden"),
+}
 
 
 def differs(expect: Mapping[str, Any], got: Mapping[str, Any]) -> str | None:
@@ -73,13 +85,13 @@ def _items(value: object) -> list[object] | None:
 
 def _tables(name: str, wanted: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
     """Servers and files have to be the same ones; of a record only what is expected is looked at."""
-    if name in ("servers", "env", "headers", "skipped") and wanted.keys() != found.keys():
+    if name in ("servers", "env", "headers", "skipped", "errors") and wanted.keys() != found.keys():
         return False
     return all(key in found and agrees(key, value, found=found[key]) for key, value in wanted.items())
 
 
 def _lists(name: str, wanted: list[object], found: list[object]) -> bool:
-    if name in ("servers", "suppressed", "connected", "warnings", "visible"):
+    if name in _UNORDERED:
         wanted, found = sorted(wanted, key=str), sorted(found, key=str)
     return len(wanted) == len(found) and all(
         agrees(name, one, found=other) for one, other in zip(wanted, found, strict=True)
@@ -101,30 +113,51 @@ class Fact:
 
 
 class Effect(Fact):
-    """A decision: `allow`, `ask`, `deny` or `hidden`, and whether the tool is out of sight."""
+    """A decision: `allow`, `ask`, `deny` or `hidden`, and whether the tool is out of sight.
 
-    def __init__(self, value: str, *, hidden: bool = False) -> None:
+    `reviewed` are other words for the same: who is asked instead of a person, where that is known.
+    """
+
+    def __init__(self, value: str, *, hidden: bool = False, reviewed: tuple[str, ...] = ()) -> None:
         super().__init__(value)
         self.hidden = hidden
+        self.reviewed = reviewed
 
     def __repr__(self) -> str:
         return f"{self.value}{' (hidden)' if self.hidden else ''}"
 
     def fits(self, wanted: Any) -> bool:
+        if isinstance(wanted, Mapping):
+            return all(self.fits(value) for value in cast("Mapping[str, Any]", wanted).values())
         text = str(wanted).lower()
-        word = re.split(r"[\s(:;,]", text, maxsplit=1)[0]
-        word = _EFFECTS.get(word, word)
+        if any(word in text for word in self.reviewed):
+            return True
+        word = effect_in(text)
         if word == "hidden":
             return self.hidden
-        return word == self.value and (self.hidden or "hidden" not in text)
+        if word is None:
+            return False
+        return word == self.value and (self.hidden or re.search(r"\bhidden\b(?! false)", text) is None)
+
+
+def effect_in(text: str) -> str | None:
+    """The decision that words speak of: the first that is named, what is "not allowed" being no allowance."""
+    text = re.sub(r"\b(?:not|never) (?:be )?(?:allowed|run|approved)\b", "denied", text.lower())
+    text = re.sub(r"\bnot (?:visible|shown|listed|offered)\b", "hidden", text)
+    text = re.sub(r"\b(?:no|without(?: an?y?)?) (?:prompt|question|asking|confirmation)\b", "allow", text)
+    return next((_EFFECTS[word] for word in re.findall(r"[a-z]+", text) if word in _EFFECTS), None)
 
 
 class Present(Fact):
-    """Whether a server is there and used, or why not."""
+    """Whether a server is there and used, or why not.
 
-    def __init__(self, used: bool, why: str = "") -> None:  # it is the one value
+    `hurt`: something was wrong all the same, which a case may say can cost the whole.
+    """
+
+    def __init__(self, used: bool, why: str = "", *, hurt: bool = False) -> None:  # it is the one value
         super().__init__(used)
         self.why = why
+        self.hurt = hurt
 
     def __repr__(self) -> str:
         return "used" if self.value else f"not used: {self.why}"
@@ -132,11 +165,17 @@ class Present(Fact):
     def fits(self, wanted: Any) -> bool:
         if isinstance(wanted, bool):
             return wanted is self.value
-        words = re.findall(r"[a-z]+", str(wanted).lower())
-        text = " ".join(words)
-        if any(re.search(rf"\b{word}\b", text) for word in _OUT):
-            return not self.value
-        return bool(self.value) and any(re.search(rf"\b{word}", text) for word in _IN)
+        text = str(wanted).lower()
+        # What is said first counts: "loads (unknown keys are ignored)".
+        for part in (re.split(r"[(;:,]", text, maxsplit=1)[0], text):
+            said = " ".join(re.findall(r"[a-z]+", part))
+            if self.hurt and any(re.search(rf"\b{word}\b", said) for word in _MAYBE):
+                return True
+            if any(re.search(rf"\b{word}\b", said) for word in _OUT):
+                return not self.value
+            if any(re.search(rf"\b{word}", said) for word in _IN):
+                return bool(self.value)
+        return False
 
 
 class State(Fact):
@@ -146,16 +185,18 @@ class State(Fact):
         text = str(wanted).lower()
         # What is said first counts: "pending-approval until the dialog is accepted".
         first = re.split(r"[\s(]until|;|,", text, maxsplit=1)[0]
-        words = ("without prompt", "without asking")
+        words = ("without prompt", "without a prompt", "without asking", "no prompt")
         if any(word in first for word in words):
             return bool(self.value == "active")
+        if re.search(r"\bnot (?:loaded|started|connected|used|approved)|unapproved", first):
+            return bool(self.value != "active")
         return any(word in first for word in _STATES.get(str(self.value), ()))
 
 
 class Transport(Fact):
-    """A transport, and whether the old one is tried where it is not spoken."""
+    """A transport, and whether the old one is tried where it is not spoken: None where that is not known."""
 
-    def __init__(self, value: str, *, then_sse: bool) -> None:
+    def __init__(self, value: str, *, then_sse: bool | None) -> None:
         super().__init__(value)
         self.then_sse = then_sse
 
@@ -163,11 +204,13 @@ class Transport(Fact):
         return f"{self.value}{', then sse' if self.then_sse else ''}"
 
     def fits(self, wanted: Any) -> bool:
-        text = str(wanted).lower().replace("_", " ")
+        text = re.sub(r"[_-]", " ", str(wanted).lower())
+        if text in ("remote", "local"):
+            return (self.value == "stdio") is (text == "local")
         http = "http" in text or "streamable" in text
-        both = http and "sse" in text
+        both = http and "sse" in text and re.search(r"(?:no|never|without)[ a-z]* sse", text) is None
         if both or http:
-            return self.value == "http" and self.then_sse is both
+            return self.value == "http" and self.then_sse in (both, None)
         return text.split()[:1] == [self.value]
 
 
@@ -178,25 +221,54 @@ class Mentions(Fact):
         texts = [str(text).lower() for text in self.value]
         if isinstance(wanted, bool):
             return wanted is bool(texts)
+        if wanted is None:
+            return not texts
         expected = cast("list[object]", wanted) if isinstance(wanted, list) else [wanted]
         if not expected:
             return not texts
         return all(any(_shares(str(one), text) for text in texts) for one in expected)
 
 
+_ALIKE: Final[Mapping[str, str]] = {"whitespace": "blanks", "spaces": "blanks", "trailing": "blanks"}
+
+
 def _shares(wanted: str, text: str) -> bool:
-    words = re.findall(r"[a-z_0-9]{4,}", wanted.lower()) or [wanted.lower()]
-    return any(word in text for word in words)
+    words: list[str] = re.findall(r"[a-z_0-9]{4,}", wanted.lower()) or [wanted.lower()]
+    return any(_ALIKE.get(word, word) in text for word in words)
 
 
 class Child(Fact):
-    """The environment of a program: only the variables that a case names, null for one that is not there."""
+    """The environment of a program: only the variables that a case names, null for one that is not there.
+
+    Names alone are those that are there; with `without`, those that are not.
+    """
+
+    def __init__(self, value: Mapping[str, str], *, without: bool = False) -> None:
+        super().__init__(value)
+        self.without = without
 
     def fits(self, wanted: Any) -> bool:
+        if isinstance(wanted, str):
+            words = [word for word in re.findall(r"[A-Za-z_][A-Za-z0-9_]*", wanted) if word.isupper()]
+            gone = self.without or _is_gone(re.sub(r"\b[A-Z0-9_]+\b", "", wanted))
+            return bool(words) and all((word in self.value) is not gone for word in words)
         if isinstance(wanted, list):
-            return all(name in self.value for name in cast("list[object]", wanted))
+            names = cast("list[str]", wanted)
+            return all((name in self.value) is not self.without for name in names)
         table = cast("Mapping[str, Any]", wanted)
-        return all(self.value.get(name) == value for name, value in table.items())
+        return all(self._agrees(name, value) for name, value in table.items())
+
+    def _agrees(self, name: str, value: Any) -> bool:
+        if self.without or value is None or value is False or (isinstance(value, str) and _is_gone(value)):
+            return name not in self.value
+        if value is True or (isinstance(value, str) and value.lower() in ("present", "kept", "set")):
+            return name in self.value
+        return bool(self.value.get(name) == value)
+
+
+def _is_gone(text: str) -> bool:
+    words = ("removed", "redacted", "absent", "dropped", "not passed", "not inherited", "stripped", "unset")
+    return any(word in text.lower() for word in words)
 
 
 class Says(Fact):
@@ -211,3 +283,78 @@ class Says(Fact):
             return wanted is bool(self.value)
         text = str(wanted).lower()
         return all(re.search(word, text) is not None for word in self.words)
+
+
+class Servers(Fact):
+    """The servers that are used, by name, and what became of the others: a table, or names alone."""
+
+    def __init__(
+        self, used: Mapping[str, Any], others: Mapping[str, Fact], names: Sequence[str] = ()
+    ) -> None:
+        super().__init__(used)
+        self.others = others
+        self.names = names or tuple(used)
+
+    def __repr__(self) -> str:
+        return f"{self.value!r} and not {dict(self.others)!r}"
+
+    def fits(self, wanted: Any) -> bool:
+        if isinstance(wanted, list):
+            return sorted(self.names) == sorted(str(name) for name in cast("list[object]", wanted))
+        if not isinstance(wanted, Mapping):
+            return Present(bool(self.value)).fits(wanted)
+        table = cast("Mapping[str, Any]", wanted)
+        return self.value.keys() <= table.keys() and all(
+            self._one(name, value) for name, value in table.items()
+        )
+
+    def _one(self, name: str, wanted: Any) -> bool:
+        if name in self.value:
+            facts = self.value[name]
+            return agrees(name, wanted, found=facts if isinstance(wanted, Mapping) else Present(True))
+        other = self.others.get(name)
+        if other is None:
+            return wanted is None
+        if not isinstance(wanted, Mapping):
+            return other.fits(wanted)
+        said = {key: value for key, value in cast("Mapping[str, Any]", wanted).items() if key not in _WORDS}
+        return bool(said) and said.keys() <= _STANDING and all(other.fits(value) for value in said.values())
+
+
+_STANDING: Final = frozenset(
+    {"state", "status", "server", "enabled", "loaded", "connected", "loads", "used", "error", "decision"}
+)
+
+
+class Length(Fact):
+    """Something that is there, of which only the length, or a pattern, is asked."""
+
+    def fits(self, wanted: Any) -> bool:
+        return (
+            wanted in (self.value, str(self.value))
+            or re.search(rf"\b{self.value}\b", str(wanted)) is not None
+        )
+
+
+class Blocks(Fact):
+    """Content as a list of blocks; a single text may be said as that text, as the API takes it."""
+
+    def __init__(self, value: Any, kind: str = "text") -> None:
+        super().__init__(value)
+        self.kind = kind
+
+    def fits(self, wanted: Any) -> bool:
+        return agrees("content", self._as_list(wanted), found=self._as_list(self.value))
+
+    def _as_list(self, value: Any) -> Any:
+        return [{"type": self.kind, "text": value}] if isinstance(value, str) else value
+
+
+class Json(Fact):
+    """A text that is JSON, however it is laid out."""
+
+    def fits(self, wanted: Any) -> bool:
+        try:
+            return bool(wanted == self.value or json.loads(str(wanted)) == json.loads(str(self.value)))
+        except ValueError:
+            return False

@@ -1,18 +1,23 @@
-"""Cases of all other hosts."""
+"""Cases of all other hosts: their files, lists of servers, and tools that there are."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 from dragoman.host.config.expand import environment, expand
 from dragoman.host.config.record import Setup, Situation, Source
 from dragoman.host.dialects import DIALECTS
-from dragoman.host.naming import VSCODE_TOOLS, HostNames, vscode_prefixes
+from dragoman.host.naming import VSCODE_TOOLS
 
-from .expecting import Child, Effect, Fact, Mentions, Present, Says
-from .forms import HOME, Case, call, facts, listed, present, situation, source, table
+from . import paths
+from .claude import children
+from .expecting import Fact, Says, State
+from .forms import Case, facts, is_list, is_table, listed, outcome, present, situation, source, table
+from .naming import host_name
+from .other_rules import permission
 
 # Under which key a host's file has its servers, and what kind of file that is.
 _ROOTS: Final = {
@@ -27,59 +32,140 @@ _ROOTS: Final = {
     "claude-desktop": ("mcpServers", "servers"),
     "copilot-cli": ("mcpServers", "servers"),
 }
+_FILE: Final = re.compile(r"\.(?:json|jsonc|yaml|yml|toml)$|^profile |^user-profile ")
+_PLACES: Final[dict[str, str]] = {
+    **dict.fromkeys(("user", "global", "home", "profile"), "user"),
+    **dict.fromkeys(("workspace", "project", "local"), "project"),
+    **dict.fromkeys(("system", "system settings", "system override"), "system"),
+    **dict.fromkeys(("system defaults", "defaults", "system_defaults"), "cloud"),
+}
 
 
 def run(host: str, kind: str, given: Case) -> dict[str, Any]:
     """What is found for a case of this host and kind."""
-    if kind == "naming":
-        return _naming(host, given)
-    if kind == "permission":
-        return _permission(host, given)
+    if host not in _ROOTS:
+        raise ValueError(f"host {host!r} is not known: expected one of {', '.join(DIALECTS)}")
+    if kind in ("naming", "tool-name"):
+        return host_name(host, given)
     if kind == "limits":
         return _limits(given)
+    if kind in ("path", "paths", "file", "files", "location"):
+        return paths.found(host, given)
+    if kind in ("permission", "tool-filter") and any(name in given for name in ("call", "calls", "argv")):
+        return permission(host, given, files=_sources(host, given))
+    if kind == "permission":
+        return permission(host, given, files=_sources(host, given))
     if kind == "env" and "value" in given:
         return _value(host, given)
-    return _files(host, given)
+    if kind in _KINDS:
+        return _files(host, given, kind=kind)
+    known = ("naming", "permission", "limits", "path", *_KINDS)
+    raise ValueError(f"kind {kind!r} is not known of this host: expected one of {', '.join(known)}")
+
+
+_KINDS: Final = (
+    *("parse", "env", "precedence", "trust", "approval", "timeout", "tool-filter", "server-policy", "policy"),
+)
 
 
 # Files ---------------------------------------------------------------------------------------------------
 
 
 def _sources(host: str, given: Case) -> list[Source]:
+    """The files of a case: entries, tables of servers, files by place, and files by name."""
+    return [*_entries(host, given), *_placed(host, given), *_named(host, given)]
+
+
+def _entries(host: str, given: Case) -> list[Source]:
+    key, kind = _ROOTS[host]
+    names = [name for name in ("entry", "json entry", "json_entry") if name in given]
+    found = [
+        source({key: {"s": _completed(host, given[name])}}, "file", scope="user", kind=kind) for name in names
+    ]
+    if key not in given:
+        return found
+    if host == "continue" and is_list(given[key]):
+        return [*found, source(_yaml(given[key]), "config.yaml", scope="user", kind="config")]
+    content = {key: given[key]}
+    if host == "vscode" and is_list(given.get("inputs")):
+        content["inputs"] = given["inputs"]
+    return [*found, source(content, "file", scope="user", kind=kind)]
+
+
+def _placed(host: str, given: Case) -> list[Source]:
+    """Files that are named by whose they are: `workspace mcpServers`, or `user` with a table."""
     key, kind = _ROOTS[host]
     found: list[Source] = []
-    for name in ("entry", "json entry"):
-        content = {key: {"s": _completed(host, given[name])}} if name in given else None
-        found += [] if content is None else [source(content, "file", scope="user", kind=kind)]
-    if key in given:
-        found.append(source({key: given[key]}, "file", scope="user", kind=kind))
-    if f"workspace {key}" in given:
-        found.append(source({key: given[f"workspace {key}"]}, "workspace", scope="project", kind=kind))
-    for name, content in {**given, **table(given.get("files"))}.items():
-        if name.endswith((".json", ".yaml", ".jsonc")) and "permission" not in name and content != name:
-            found.append(_file(host, name, content=content))
+    for place, scope in _PLACES.items():
+        names = [name for name in (f"{place} {key}", f"{place}_{key}") if name in given]
+        found += [_scoped({key: given[name]}, place, scope=scope, kind=kind) for name in names]
+        inner = given.get(place)
+        if is_table(inner):
+            whole = key in inner or host in ("gemini-cli", "opencode")
+            found.append(_scoped(inner if whole else {key: inner}, place, scope=scope, kind=kind))
     return found
+
+
+def _named(host: str, given: Case) -> list[Source]:
+    """Files that are named as they are on a disk, those with permissions apart."""
+    pairs = [(str(given["file"]), given["content"])] if "content" in given and "file" in given else []
+    pairs += [(name, given[name]) for name in given if _FILE.search(name) is not None and not _is_rules(name)]
+    pairs += [(name, text) for name, text in table(given.get("files")).items() if not _is_rules(name)]
+    return [_file(host, name, content=content) for name, content in pairs]
+
+
+def _is_rules(name: str) -> bool:
+    return "permission" in name or re.search(r"(?:^|/)cli(?:-config)?\.json$", name) is not None
+
+
+def _scoped(content: Any, place: str, *, scope: Any, kind: str) -> Source:
+    return source(content, place, scope=scope, kind=kind)
+
+
+def _yaml(entries: list[Any]) -> str:
+    """Continue's list of servers, in the JSON that YAML takes too."""
+    lines = ["mcpServers:"]
+    for entry in entries:
+        members = [f"{name}: {json.dumps(value)}" for name, value in table(entry).items()]
+        lines += [f"  - {members[0]}", *(f"    {member}" for member in members[1:])]
+    return "\n".join(lines) + "\n"
 
 
 def _file(host: str, name: str, *, content: Any) -> Source:
     kind = _ROOTS[host][1]
-    scope: Any = "user" if name.startswith(("~", "/")) or "mcp_settings" in name else "project"
-    if host == "vscode" and name == ".mcp.json":
+    scope: Any = (
+        "user" if name.startswith(("~", "/", "profile", "user")) or "mcp_settings" in name else "project"
+    )
+    if host == "gemini-cli" and name.startswith("/"):
+        scope = "cloud" if "defaults" in name else "system"
+    if host == "vscode" and name.endswith("devcontainer.json"):
+        kind = "devcontainer"
+    elif host == "vscode" and name.rpartition("/")[2] == ".mcp.json":
         kind = "root"
-    if host == "continue" and name.endswith(".yaml"):
+    elif host == "vscode" and name.endswith("settings.json"):
+        kind = "settings"
+    elif host == "continue" and name.endswith((".yaml", ".yml")):
         kind = "config"
+        servers = table(content).get("mcpServers")
+        content = _yaml(listed(servers)) if isinstance(servers, list) else content
+    elif host == "cursor" and "cli" in name:
+        kind = "cli"
     return source(content, name, scope=scope, kind=kind)
 
 
 def _gemini(given: Case, files: list[Source]) -> list[Source]:
     """The settings that a case names without a file."""
     more: dict[str, Any] = {}
-    if given.get("folder_trust_enabled") is True:
-        more["security"] = {"folderTrust": {"enabled": True}}
+    if "folder_trust_enabled" in given:
+        more["security"] = {"folderTrust": {"enabled": given["folder_trust_enabled"] is True}}
     for name in ("mcp", "tools", "admin"):
-        if name in given:
+        if is_table(given.get(name)):
             more[name] = given[name]
-    extra = {name: given[name] for name in ("includeTools", "excludeTools") if name in given}
+    for name in given:
+        block, dot, member = name.partition(".")
+        if dot and block in ("mcp", "tools", "admin"):
+            more.setdefault(block, {})[member] = given[name]
+    extra = {name: given[name] for name in ("includeTools", "excludeTools", "trust") if name in given}
     if extra:
         more["mcpServers"] = {"s": {"command": "x", **extra}}
     return [source(more, "~/.gemini/settings.json", scope="user", kind="settings"), *files] if more else files
@@ -87,72 +173,109 @@ def _gemini(given: Case, files: list[Source]) -> list[Source]:
 
 def _setup(host: str, given: Case) -> tuple[Setup, Situation]:
     told = situation(given)
-    if "folder_trusted" in given:
-        told = situation(given, trusted=given["folder_trusted"] is True)
     files = _sources(host, given)
     if host == "gemini-cli":
         files = _gemini(given, files)
-    if host == "vscode" and any(name.startswith("chat.") for name in given):
-        settings = {name: value for name, value in given.items() if name.startswith("chat.")}
-        files.append(source(settings, "settings.json", scope="user", kind="settings"))
-        files += _server(given)
+    if host == "vscode":
+        files += _vscode_lists(given)
+    if "server" in given:
+        files += _server(host, given)
     return DIALECTS[host].read(files, told), told
 
 
-def _server(given: Case) -> list[Source]:
+def _vscode_lists(given: Case) -> list[Source]:
+    settings = {name: given[name] for name in given if name.startswith("chat.")}
+    settings |= table(given.get("settings"))
+    for name in ("allowedServers", "deniedServers"):
+        if name in given:
+            settings[f"chat.mcp.{name}"] = given[name]
+    return [source(settings, "settings.json", scope="user", kind="settings")] if settings else []
+
+
+def _server(host: str, given: Case) -> list[Source]:
     """The server of a case about lists of servers."""
-    server = table(given.get("server"))
-    if not server:
-        return []
+    server = (
+        given["server"] if isinstance(given["server"], Mapping) else {"name": given["server"], "command": "x"}
+    )
     argv = server.get("command")
     entry: dict[str, Any] = {name: server[name] for name in ("url", "type") if name in server}
     if argv is not None:
         words = [argv] if isinstance(argv, str) else listed(argv)
-        entry |= {"command": words[0], "args": words[1:]}
-    content = {"servers": {str(server.get("name", "s")): entry}}
-    return [source(content, "profile mcp.json", scope="user")]
+        entry |= {"command": words[0], "args": [*words[1:], *listed(server.get("args"))]}
+    key, kind = _ROOTS[host]
+    return [source({key: {str(server.get("name", "s")): entry}}, "profile mcp.json", scope="user", kind=kind)]
 
 
-def _files(host: str, given: Case) -> dict[str, Any]:
+def _files(host: str, given: Case, *, kind: str) -> dict[str, Any]:
     setup, told = _setup(host, given)
-    out: dict[str, Any] = {
-        "servers": {name: facts(config, told.env) for name, config in setup.active.items()},
-        "file": Present(setup.failure is None),
-        "config": Present(setup.failure is None),
-    }
+    out = outcome(setup, told.env)
     names = [standing.config.name for standing in setup]
     left = [problem.server for problem in setup.problems if problem.server is not None]
     first = next(iter([*names, *left]), "s")
     out["server"] = present(setup, first)
+    out["decision"] = out["server"]
+    given.get("first_start")
     if not setup.servers:
         return out
     config = setup.servers[0].config
-    out |= facts(config, told.env)
+    out = {**facts(config, told.env), **{name: value for name, value in out.items() if name != "loads"}}
+    if host == "opencode" and out["timeout_ms"] is None:
+        # The one time of an entry, which is that for the list of its tools.
+        out |= {
+            "timeout_ms": Either(out["startup_ms"]),
+            "timeout_s": out["startup_s"],
+            "timeout": out["startup_s"],
+        }
     if host == "continue":
         out["env"] = dict(config.env)  # a template is what the host makes of it
-    out["oauth"] = Says(config.sign_in, "start|auto") if config.sign_in else Fact("none")
-    out["visible"] = [tool for tool in listed(given.get("tools")) if config.lists(str(tool))]
+    if host == "continue" or (config.env_file is None and "envFile" in config.raw):
+        out["envFile"] = Says(config.raw.get("envFile"), "ignored|unsupported|not|stdio only")
+    tools = [str(table(tool).get("name", tool)) for tool in listed(given.get("tools"))]
+    out["visible"] = [tool for tool in tools if config.lists(tool)]
+    out |= {tool: Says(tool, "visible|shown" if config.lists(tool) else "hidden|filtered") for tool in tools}
     full, _ = expand(config, told.env)
-    out["child_env"] = Child(environment(full, told.env))
-    out["warnings"] = Mentions([text for standing in setup for text in standing.config.warnings])
+    out |= children(environment(full, told.env))
     standing = setup.servers[0].state
-    out["decision"] = Says(standing, "^allow" if standing == "active" else "not allowed|block|den")
+    if kind in ("server-policy", "policy"):
+        out["decision"] = Says(
+            standing, "^allow|load" if standing == "active" else "not |block|den|exclu|disab"
+        )
+    out["state"] = State(standing)
+    out["prompts"] = _asked(config.raw)
     return out
+
+
+class Either(Fact):
+    """A value, among others that a case may name beside it."""
+
+    def fits(self, wanted: Any) -> bool:
+        return (
+            wanted == self.value or re.search(rf"\b{self.value}\b", str(wanted).replace(" ", "")) is not None
+        )
+
+
+def _asked(entry: Mapping[str, Any]) -> list[str]:
+    """The inputs that an entry asks a person for."""
+    return list(dict.fromkeys(re.findall(r"\$\{input:([^}]+)\}", json.dumps(dict(entry)))))
 
 
 def _value(host: str, given: Case) -> dict[str, Any]:
     name = str(given.get("file", "file"))
     key = "mcpServers" if name == ".mcp.json" else _ROOTS[host][0]
-    content = {key: {"s": _completed(host, {"command": "x", "args": [given["value"]]})}}
-    setup = DIALECTS[host].read([_file(host, name, content=content)], situation(given))
-    full, _ = expand(setup.servers[0].config, situation(given).env)
-    return {"value": full.args[-1]}
+    entry = {"command": "x", "args": [given["value"]]}
+    content = {key: {"s": _completed(host, entry)}}
+    told = situation(given)
+    setup = DIALECTS[host].read([_file(host, name, content=content)], told)
+    full, missing = expand(setup.servers[0].config, told.env)
+    return {**outcome(setup, told.env), "value": full.args[-1], "missing": list(missing)}
 
 
 def _completed(host: str, entry: Any) -> Any:
     """An entry with what it needs to be one, where a case leaves that out."""
     given = table(entry)
     if host == "opencode" and not given.keys() & {"type", "url", "command"}:
+        if given.keys() & {"environment", "cwd"}:
+            return {"type": "local", "command": ["x"], **given}
         return {"type": "remote", "url": "https://x.example/mcp", **given}
     if host == "opencode" and "args" in given:
         return {"type": "local", "command": [given["command"], *given["args"]]}
@@ -160,150 +283,11 @@ def _completed(host: str, entry: Any) -> Any:
 
 
 def _limits(given: Case) -> dict[str, Any]:
-    tools = int(given.get("enabled_tools", 0))
-    return {"request": Says(tools, "refused" if tools > VSCODE_TOOLS else "accepted|sent|ok")}
-
-
-# Names ---------------------------------------------------------------------------------------------------
-
-
-def _naming(host: str, given: Case) -> dict[str, Any]:
-    if "server_label" in given or "server_labels" in given:
-        labels = listed(given.get("server_labels")) or [given["server_label"]]
-        prefixes = vscode_prefixes(str(label) for label in labels)
-        return {"prefix": prefixes[-1], "prefixes": prefixes}
-    pair = (str(given["server"]), str(given["tool"]))
-    names = HostNames(host, [pair])
-    found = names.of(*pair)
-    if found is None:
-        return {"tool": Present(False, names.left_out[pair])}
-    return {"name": found.model, "length": len(found.model), "tool": Present(True)}
-
-
-# Permissions ---------------------------------------------------------------------------------------------
-
-
-def _permission(host: str, given: Case) -> dict[str, Any]:
-    dialect = DIALECTS[host]
-    told = _mode(host, given)
-    setup = dialect.read([*_sources(host, given), *_RULES[host](given)], told)
-    names = [str(name) for name in listed(given.get("calls")) or listed(given.get("tools"))]
-    names = names or [str(given.get("call", "s/t"))]
-    decisions: list[Effect] = []
-    for name in names:
-        decision = dialect.judge(setup, _call(host, name, given=given), situation=told)
-        decisions.append(Effect(decision.effect, hidden=decision.hidden))
-    out: dict[str, Any] = {"decision": decisions[0], "decisions": list(decisions)}
-    out |= dict(zip(names, decisions, strict=True))
-    if host == "vscode":
-        review = dialect.judge(setup, _call(host, names[0], given=given), situation=told).review
-        shown = Says(review, "confirm|ask|review") if review else Says(review, "shown|none|no")
-        out |= dict.fromkeys(("result", "result_confirmation", "confirm_result"), shown)
-    return out
-
-
-def _mode(host: str, given: Case) -> Situation:
-    told = situation(given)
-    cli = host == "cursor" and (
-        "cli" in str(given.get("surface", "")) or any("cli" in name for name in given)
-    )
-    mode = "cli" if cli else str(given.get("run_mode", given.get("mode", given.get("approval_mode", ""))))
-    return Situation(
-        folder=told.folder,
-        trusted=told.trusted,
-        interactive=told.interactive and mode not in ("headless", "-p"),
-        mode="" if mode in ("headless", "-p", "interactive") else mode,
-        home=HOME,
-    )
-
-
-def _call(host: str, name: str, *, given: Case) -> Any:
-    if "/" in name:
-        return call(name, given, separator="/")
-    if host == "continue":
-        return call(f"{name.partition('_')[0]}/{name}", given, separator="/")
-    if host == "opencode":
-        return call(name, given, separator="_")
-    return call(f"s/{name}", given, separator="/")
-
-
-def _cursor(given: Case) -> list[Source]:
-    found: list[Source] = []
-    for name, content in given.items():
-        scope: Any = (
-            "managed" if "team" in name else "project" if name.startswith(("<ws>", ".cursor")) else "user"
-        )
-        if "cli" in name and isinstance(content, Mapping):
-            found.append(source(content, name, scope=scope, kind="cli"))
-        elif "permissions.json" in name:
-            found.append(source(content, name, scope=scope, kind="permissions"))
-        elif name == "permissions":
-            found.append(source({"permissions": content}, "cli.json", scope="project", kind="cli"))
-        elif "allowlist" in name:
-            kind = "permissions" if scope == "managed" else "ide"
-            found.append(source({"mcpAllowlist": content}, name, scope=scope, kind=kind))
-    return found
-
-
-def _policies(given: Case) -> list[Source]:
-    """Gemini's rules as one of the person's policy files."""
-    text = ""
-    for rule in listed(given.get("rules")):
-        text += "[[rule]]\n" + "".join(f"{name} = {_toml(value)}\n" for name, value in table(rule).items())
-    more = {name: given[name] for name in ("mcp", "tools") if name in given}
-    files = [source(more, "settings.json", scope="user", kind="settings")] if more else []
-    return [Source(text, "~/.gemini/policies/rules.toml", "user", "policy"), *files]
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return (
-            "{"
-            + ", ".join(f"{json.dumps(name)} = {_toml(item)}" for name, item in table(value).items())
-            + "}"
-        )
-    return json.dumps(value)
-
-
-def _vscode(given: Case) -> list[Source]:
-    settings = {name: value for name, value in given.items() if name.startswith("chat.")}
-    return [source(settings, "settings.json", scope="user", kind="settings")]
-
-
-def _opencode(given: Case) -> list[Source]:
-    content = {name: given[name] for name in ("permission", "permissions") if name in given}
-    return [source(content, "opencode.json", kind="config")]
-
-
-def _zed(given: Case) -> list[Source]:
-    content = {"agent": {"tool_permissions": given.get("tool_permissions", {})}}
-    return [source(content, "settings.json", scope="user", kind="settings")]
-
-
-def _continue(given: Case) -> list[Source]:
-    content = {"policies": listed(given.get("policies"))}
-    return [source(content, "permissions", scope="user", kind="permissions")]
-
-
-def _copilot(given: Case) -> list[Source]:
-    text = "\n".join(str(word) for word in listed(given.get("argv")))
-    return [Source(text, "command line", "cli", "options")]
-
-
-def _none(given: Case) -> list[Source]:
-    del given
-    return []
-
-
-_RULES: Final = {
-    "cursor": _cursor,
-    "gemini-cli": _policies,
-    "vscode": _vscode,
-    "opencode": _opencode,
-    "zed": _zed,
-    "continue": _continue,
-    "copilot-cli": _copilot,
-    "cline": _none,
-    "roo-code": _none,
-    "claude-desktop": _none,
-}
+    names = ("enabled_tools", "tools", "tool_count", "count")
+    told = next((given[name] for name in names if name in given), 0)
+    tools = told if isinstance(told, int) else len(listed(told))
+    over = tools > VSCODE_TOOLS
+    if given.get("virtual_tools") is True:
+        raise ValueError("virtual tools, which group what is too many, are not part of what is matched")
+    said = Says(tools, "refused|error|400|too many" if over else "accepted|sent|ok|fine|allow")
+    return {"request": said, "accepted": not over, "max": VSCODE_TOOLS, "limit": VSCODE_TOOLS}
