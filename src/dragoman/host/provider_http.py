@@ -32,6 +32,7 @@ _FIRST_WAIT: Final = 0.5
 _LONGEST_WAIT: Final = 8.0
 _PATIENCE: Final = 60.0  # a server that wants to be left alone for longer is not waited for
 _GRACE: Final = 2.0  # seconds for the end of a stream whose answer is whole
+_STREAMS: Final = 4  # bodies of the largest size that a stream may come to: each event repeats much
 _DONE: Final = b"[DONE]"
 _PARTS: Final = ("content", "choices", "output", "candidates", "promptFeedback")
 
@@ -135,16 +136,24 @@ class HttpSpeaker:
             raise await self._refused(reply)
         if media_type(reply.headers) != EVENTS:
             return one.whole(await self._body(reply))
+        most = _STREAMS * self._service.http.max_body
         try:
-            while not one.ended and (data := await self._chunk(reply, _GRACE if one.done else None)):
+            while not one.ended and not one.done and (data := await self._chunk(reply)):
                 one.feed(data)
+                if (most := most - len(data)) < 0:
+                    raise PeerFault(
+                        f"the answer has no end: more than {_STREAMS} times the largest body came"
+                    )
+            async with asyncio.timeout(_GRACE):  # for all of it: there are servers that never end
+                while not one.ended and (data := await self._chunk(reply)):
+                    one.feed(data)
         except (TimeoutError, ClosedError):
             if not one.done:
                 raise
         return one.message()
 
-    async def _chunk(self, reply: Reply, patience: float | None = None) -> bytes:
-        async with asyncio.timeout(self._service.timeout if patience is None else patience):
+    async def _chunk(self, reply: Reply) -> bytes:
+        async with asyncio.timeout(self._service.timeout):
             return await reply.chunk()
 
     async def _body(self, reply: Reply) -> bytes:

@@ -14,6 +14,7 @@ from dragoman.host.models.base import TextDelta, Usage, UseStarted
 from dragoman.host.provider_fault import retry_after
 from dragoman.host.run_events import Ended
 from dragoman.host.talk import Waiting
+from dragoman.transports.http_base import HttpOptions
 from tests.host.loop.servers import calls, name, shop
 from tests.host.loop.wire import (
     CUT,
@@ -338,6 +339,26 @@ async def test_events_after_the_answer_are_not_waited_for(tmp_path, monkeypatch)
     whole = CHAT.events("fine").removesuffix(b"data: [DONE]\n\n")
     async with model_server(Reply([whole, HANG], headers=EVENTS)) as server, shop(tmp_path) as host:
         assert (await host.run("x", model=model(CHAT, server))).text == "fine"
+
+
+async def test_events_that_never_end_after_the_answer_are_not_heard_to_their_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(provider_http, "_GRACE", 0.2)
+    whole = CHAT.events("fine").removesuffix(b"data: [DONE]\n\n")
+    more = [b": still here\n\n"] * 100_000
+    async with model_server(Reply([whole, *more, HANG], headers=EVENTS)) as server, shop(tmp_path) as host:
+        async with asyncio.timeout(20):
+            assert (await host.run("x", model=model(CHAT, server))).text == "fine"
+
+
+async def test_an_answer_without_an_end_is_given_up(tmp_path):
+    begun = CHAT.events("fine").partition(b"\n\n")[0] + b"\n\n"
+    flood = [begun * 1000] * 10_000
+    http = HttpOptions(max_body=100_000)
+    async with model_server(Reply([*flood, HANG], headers=EVENTS)) as server, shop(tmp_path) as host:
+        with pytest.raises(ModelError, match="the answer has no end") as caught:
+            await host.run("x", model=model(CHAT, server, http=http))
+        assert len(server.requests) == 1
+    assert not caught.value.passing
 
 
 async def test_a_call_that_was_cut_at_the_limit_is_not_made(tmp_path):
