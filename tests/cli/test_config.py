@@ -133,7 +133,16 @@ def test_a_machine_without_files_and_a_folder_that_is_none(tmp_path: Path) -> No
     place = new_place(tmp_path)
     done = place.run("config")
     assert (done.status, done.out) == (0, "")
-    assert "no host has files" in done.err
+    assert f"no host has files in {place.project} or in the home folder" in done.err
+    assert "try: write servers into .mcp.json (Claude Code)" in done.err
+    for words in (["doctor"], ["explain", "shop:search"], ["lock"], ["list", "--cost"]):
+        done = place.run(*words)
+        assert done.status == 2, words
+        assert ".mcp.json (Claude Code)" in done.err.partition("  try: ")[2], words
+    assert place.run("config", "export", "--to", "codex").out.endswith(
+        "nothing to write, as no server was found\n"
+    )
+    assert "try: name a TARGET; `dragoman config` shows" in place.run("lock", "--host", "cursor").err
     assert place.run("config", "absent").status == 2
     assert place.run("config", "--host", "emacs").status == 2
 

@@ -66,7 +66,27 @@ def test_the_files_of_a_host(tmp_path: Path) -> None:
     assert parts["orders"]["source"] == ".cursor/mcp.json:3"
     assert [step["name"] for step in parts["orders"]["steps"]] == ["program"]
     waits = dragoman("doctor", "--host", "cursor", cwd=tmp_path, env=home)
-    assert "pending: a project's file: nobody has trusted the folder" in " ".join(waits.out.split())
+    told = " ".join(waits.out.split())
+    assert "pending: a project's file: nobody has trusted the folder" in told
+    assert "under MCP; --trusted looks at it now" in told
+
+
+def test_a_host_without_files_is_not_called_well(tmp_path: Path) -> None:
+    home = {"HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin"}
+    done = dragoman("doctor", "--host", "codex", cwd=tmp_path, env=home)
+    assert "warn  files  Codex has no files here" in done.out
+    assert done.out.endswith("1 worth a look\n")
+
+
+def test_a_tool_that_a_model_sees_under_another_name(tmp_path: Path) -> None:
+    (tmp_path / "server.py").write_text(
+        "from dragoman import Server\n\nserver = Server('a')\n\n@server.tool\ndef 찾기() -> str: return ''\n",
+        encoding="utf-8",
+    )
+    done = dragoman("doctor", "server.py", "--json", cwd=tmp_path)
+    step = steps(done)["names"]
+    assert step["mark"] == "ok"
+    assert "'찾기' is shown as mcp__server__" in step["text"]
 
 
 @contextmanager

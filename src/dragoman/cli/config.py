@@ -17,6 +17,7 @@ from dragoman.host.masking import what
 from dragoman.host.overview import Overview, Row, Trouble, overview
 from dragoman.host.permissions import own
 from dragoman.host.reading import command_line, installed, read_own, read_setup, this_machine
+from dragoman.host.remedies import NO_FILES
 
 _STYLES: Final[dict[State, str]] = {
     "active": "green",
@@ -59,7 +60,7 @@ def _show(options: Namespace) -> int:
     if options.json:
         output.envelope(ok=True, value=_record(seen, machine.folder))
     elif not seen:
-        output.note(f"no host has files for {machine.folder}, or of its own")
+        output.note(f"no host has files in {machine.folder} or in the home folder\n  try: {NO_FILES}")
     else:
         _paint(seen, Brush.for_stdout())
     return failure.DONE

@@ -31,6 +31,7 @@ from dragoman.host.overview import overview
 from dragoman.host.permissions.checking import never
 from dragoman.host.reaching import plan
 from dragoman.host.reading import installed, this_machine
+from dragoman.host.remedies import NO_FILES
 from dragoman.host.suspicion import look_alikes
 from dragoman.schema.shapes import is_object
 
@@ -74,7 +75,8 @@ async def _examine(options: Namespace) -> list[_Part]:
     hosts = [options.host] if options.host else installed(machine)
     if not hosts:
         raise UsageError(
-            f"no host has files for {machine.folder}, or of its own", hint="name a TARGET to look at"
+            f"no host has files in {machine.folder} or in the home folder",
+            hint=f"name a TARGET to look at, or {NO_FILES}",
         )
     parts: list[_Part] = []
     for host in hosts:
@@ -128,7 +130,16 @@ async def _host(host: str, machine: Machine, *, options: Namespace) -> list[_Par
         Step("names", "warn", str(finding), "make sure that it is the tool you mean")
         for finding in look_alikes((name.server, name.tool) for name in table)
     ]
-    if not files:
+    if not files and not rows and host not in installed(machine):
+        files = [
+            Step(
+                "files",
+                "warn",
+                f"{DIALECTS[host].title} has no files here",
+                "`dragoman config` shows which hosts have some",
+            )
+        ]
+    elif not files:
         files = [Step("files", "ok", f"{len(rows)} entries, {len(setup.rules)} rules, no problem")]
     head = _Part(DIALECTS[host].title, str(machine.folder), tuple(files))
     return [
@@ -144,6 +155,8 @@ async def _standing(standing: Standing, machine: Machine, *, remedy: str, timeou
     config = standing.config
     if standing.state != "active":
         mark: Mark = "skip" if standing.state in ("shadowed", "disabled") else "warn"
+        if standing.state in ("pending", "untrusted"):
+            remedy += f"{'; ' if remedy else ''}--trusted looks at it now"
         return Seen((Step("entry", mark, f"{standing.state}: {standing.why}", remedy),))
     way = plan(config, config.name, env=machine.env, folder=machine.folder)
     if isinstance(way, str):

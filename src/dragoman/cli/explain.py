@@ -27,6 +27,7 @@ from dragoman.host.overview import place
 from dragoman.host.permissions import Decision
 from dragoman.host.reading import command_line, installed, this_machine
 from dragoman.host.recorded import Recorded, compared, recorded
+from dragoman.host.remedies import NO_FILES
 from dragoman.host.ruling import call_of, decide
 from dragoman.model import Tool
 from dragoman.protocol.naming import Name
@@ -132,7 +133,8 @@ def _host(
     if options.mcp_config and not options.host and "claude-code" not in hosts:
         hosts.insert(0, "claude-code")
     if not hosts:
-        raise UsageError(f"no host has files for {Path(options.folder).resolve()}")
+        folder = Path(options.folder).resolve()
+        raise UsageError(f"no host has files in {folder} or in the home folder", hint=NO_FILES)
     read = {host: _read(_reading(options, host)) for host in hosts}
     known = {host: found for host, files in read.items() if (found := candidates(files, text))}
     if not known:

@@ -215,7 +215,9 @@ def _verdict(work: _Work, *, written: bool) -> str:
     count = len(work.done.changed)
     servers = "1 server" if count == 1 else f"{count} servers"
     if not work.changed:
-        return f"{name}: nothing to change" if work.done.written else f"{name}: nothing to write"
+        found = work.done.written or work.left
+        why = "nothing to change" if work.done.written else "nothing to write"
+        return f"{name}: {why}" if found else f"{name}: {why}, as no server was found"
     if written:
         return f"{name}: {servers} written; `dragoman config undo` takes it back"
     return f"{name}: {servers} would be written; --write writes it"

@@ -15,7 +15,7 @@ from dragoman.errors import ConnectError, DragomanError, UsageError
 from dragoman.host.files import Reading
 from dragoman.host.host import Host
 from dragoman.host.reading import installed, this_machine
-from dragoman.host.remedies import remedy
+from dragoman.host.remedies import NO_FILES, remedy
 from dragoman.model import Tool
 
 
@@ -101,9 +101,7 @@ def first_host(folder: str, *, trusted: bool | None) -> str:
             named.append(host)
     if named:
         raise unused(named[0], folder, trusted=trusted)
-    raise UsageError(
-        f"no host has servers for {machine.folder}", hint="name a TARGET; `dragoman config` shows all hosts"
-    )
+    raise UsageError(f"no host has servers for {machine.folder}", hint=f"name a TARGET, or {NO_FILES}")
 
 
 def unused(host: str, folder: str, *, trusted: bool | None) -> UsageError:
@@ -111,7 +109,8 @@ def unused(host: str, folder: str, *, trusted: bool | None) -> UsageError:
     machine = this_machine(folder)
     files = Reading(host=host, machine=machine, trusted=trusted)()
     if not files.servers:
-        return UsageError(f"{host} has no servers for {machine.folder}")
+        hint = "name a TARGET; `dragoman config` shows the servers of all hosts"
+        return UsageError(f"{host} has no servers for {machine.folder}", hint=hint)
     (name, item), *others = files.servers.items()
     more = f" (and {len(others)} more)" if others else ""
     text = f"{host} has no servers in use for {machine.folder}: {name} is {item.state}: {item.why}{more}"

@@ -160,7 +160,9 @@ def names(host: str, pairs: Iterable[tuple[str, str]]) -> Step:
         many = f" (and {len(table.left_out) - 1} more)" if len(table.left_out) > 1 else ""
         return Step("names", "fail", f"{host} leaves out {tool!r}{many}: {why}", "give it a shorter name")
     longest = max((name.model for name in table), key=len, default="")
-    return Step("names", "ok", f"the longest is {longest} ({len(longest)} characters)" if longest else "none")
+    text = f"the longest is {longest} ({len(longest)} characters)" if longest else "none"
+    other = [f"{name.tool!r} is shown as {name.model}" for name in table if name.tool not in name.model]
+    return Step("names", "ok", f"{text}; {_some(other)}" if other else text)
 
 
 def words(server: str, tools: Iterable[Tool]) -> Step:

@@ -11,6 +11,12 @@ from typing import Final
 from dragoman.host.config.record import Standing
 from dragoman.protocol.naming import Name
 
+NO_FILES: Final = (
+    "write servers into .mcp.json (Claude Code), .codex/config.toml (Codex), .cursor/mcp.json (Cursor) "
+    "or another host's file, or name another folder"
+)
+"""What to do where no host has a file with servers."""
+
 _TRUST: Final[Mapping[str, str]] = {
     "codex": 'add [projects."{folder}"] with trust_level = "trusted" to ~/.codex/config.toml',
     "gemini-cli": "trust the folder: `/permissions trust` in gemini",
