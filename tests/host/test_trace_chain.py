@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman.errors import LocalError, UsageError
-from dragoman.host.trace import Limits, Trace
+from dragoman.host.trace import Limits, Trace, verifying
 from dragoman.host.trace.calls import calls
 from dragoman.host.trace.family import files
 from dragoman.host.trace.verifying import verify
@@ -308,7 +308,7 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path):
 
 WRITER = """
 import sys
-from dragoman.host.trace import Limits, Trace
+from dragoman.host.trace import Limits, Trace, verifying
 from dragoman.host.trace.calls import calls
 from tests.host.traced import call
 trace = Trace(sys.argv[1], limits=Limits(size=int(sys.argv[3]) or None))
@@ -420,6 +420,44 @@ def test_files_beyond_what_is_kept_go_and_that_is_no_tampering(path):
     assert [found.kind for found in report.findings] == ["older"]
     files(path)[0].unlink()
     assert [kind for kind, _ in wrong(path)] == ["missing"]
+
+
+def test_what_writers_do_meanwhile_is_no_tampering(path, monkeypatch):
+    trace = Trace(path, limits=Limits(size=3000, value=1024, keep=1))
+    for number in range(10):
+        call(trace, text=f"{number} found " * 200)
+    real = verifying.standing
+
+    def then_written(*args):
+        found = real(*args)
+        for number in range(20):
+            call(trace, text=f"{number} more " * 200)
+        return found
+
+    monkeypatch.setattr(verifying, "standing", then_written)
+    report = verify(path)
+    assert (report.ok, report.seq) == (True, 30)
+
+
+def test_a_writer_that_dies_while_old_files_go_leaves_nothing_wrong(path, monkeypatch):
+    written(path, calls=10, limits=Limits(size=3000, value=1024))
+
+    def die(*args, **options):
+        raise KeyboardInterrupt
+
+    trace = Trace(path, limits=Limits(size=3000, value=1024, keep=1))
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(Path, "unlink", die)
+        call(trace)
+        call(trace)
+    assert verify(path).ok
+    files(path)[0].unlink()  # as far as it came before it was killed
+    report = verify(path)
+    assert [finding.kind for finding in report.findings if finding.wrong] == []
+    written(path, calls=5, limits=Limits(size=3000, value=1024, keep=1))
+    assert len(files(path)) == 2
+    assert len(list(path.parent.glob("*.spill"))) == 2
+    assert verify(path).ok
 
 
 def test_a_file_in_the_middle_that_is_gone_is_missed(path):

@@ -89,6 +89,16 @@ def spill_of(path: Path) -> Path:
     return path.with_name(path.name + SPILL)
 
 
+def numbered(path: Path, *, last: int) -> list[tuple[Path, Path]]:
+    """The older files up to a number, and the folders of their long values, of which either may be gone."""
+    if last < 1:
+        return []
+    names = [other.name.removesuffix(SPILL) for other in path.parent.glob(f"{_escaped(path.name)}.*")]
+    found = {int(match[1]) for name in names if (match := _NUMBER.search(name)) is not None}
+    old = [rotated(path, number) for number in sorted(found) if number <= last]
+    return [(file, spill_of(file)) for file in old]
+
+
 def files(path: Path) -> list[Path]:
     """The files of a trace, the oldest first. A file from before is looked at alone."""
     if number_of(path) is not None:

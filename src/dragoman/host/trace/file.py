@@ -17,7 +17,7 @@ from threading import Lock
 from typing import Any, Final, TypeAlias
 
 from dragoman.errors import LocalError
-from dragoman.host.trace.family import HEAD, SPILL, Head, read_at, rotated, spill_of
+from dragoman.host.trace.family import HEAD, SPILL, Head, numbered, read_at, rotated, spill_of
 from dragoman.host.trace.large import Limits
 from dragoman.host.trace.locking import locked
 from dragoman.host.trace.seal import fits, read_seal, seal_line
@@ -225,26 +225,26 @@ class ChainFile:
         """The head of the file after one that is full; files beyond what is kept go."""
         head.file += 1
         head.size, head.born = 0, datetime.now(UTC).isoformat()
-        if self._limits.keep is not None:
-            self._prune(head, head.file - self._limits.keep)
+        last = 0 if self._limits.keep is None else head.file - self._limits.keep
+        if last > 0 and rotated(self.path, last).exists():
+            with rotated(self.path, last).open("rb") as file:
+                found = read_seal(_last_line(file.fileno(), os.fstat(file.fileno()).st_size))
+            if found is not None:
+                head.first_seq, head.first_prev = found.seq + 1, found.hash
         head.write(self._lock)
+        # Only now, and the lines before their values: whenever this ends, what is there can be explained.
+        self._prune(last)
         return head
 
-    def _prune(self, head: Head, last: int) -> None:
-        for number in range(last, 0, -1):
-            old = rotated(self.path, number)
-            if not old.exists():
-                return
-            if number == last:
-                with old.open("rb") as file:
-                    found = read_seal(_last_line(file.fileno(), os.fstat(file.fileno()).st_size))
-                if found is not None:
-                    head.first_seq, head.first_prev = found.seq + 1, found.hash
-            for spilled in spill_of(old).glob("*"):
-                spilled.unlink()
-            if spill_of(old).exists():
-                spill_of(old).rmdir()
-            old.unlink()
+    def _prune(self, last: int) -> None:
+        for old, folder in numbered(self.path, last=last):
+            old.unlink(missing_ok=True)
+            for spilled in folder.glob("*"):
+                spilled.unlink(missing_ok=True)
+            for spilled in folder.glob(".*"):
+                spilled.unlink(missing_ok=True)
+            if folder.exists():
+                folder.rmdir()
 
     def _spill(self, digest: str, data: bytes) -> None:
         folder = self.path.with_name(self.path.name + SPILL)

@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, BinaryIO, Final, TypeAlias
 
 import msgspec
 
 from dragoman.errors import UsageError
-from dragoman.host.trace.family import HEAD, Head, number_of, spill_of, spilled
-from dragoman.host.trace.locking import locked
-from dragoman.host.trace.reading import existing, pieces
+from dragoman.host.trace.family import Head, number_of, spill_of, spilled
+from dragoman.host.trace.reading import pieces
 from dragoman.host.trace.seal import GENESIS, Seal, fits, read_seal
+from dragoman.host.trace.standing import opened_file, standing
 from dragoman.schema.shapes import is_array, is_object
 
 _MOST: Final = 1000  # findings that are told one by one
+_TRIES: Final = 5  # for a value that is moved while it is looked for
 _RANGES: Final = 10_000  # gaps that are remembered
 _BESIDE: Final = (b'"large":[', b'"definition":{')
 
@@ -82,34 +84,18 @@ def verify(path: Path | str, *, key: bytes | None = None, anchor: tuple[int, str
     Raises:
         UsageError: there is no such trace, or a file of it cannot be read.
     """
-    whole = Path(path)
-    older, current, head = _standing(whole)
-    check = _Check(whole, key=key, anchor=anchor, head=head)
-    for file in older:
-        check.file(file, end=None)
-    if current is not None:
-        check.file(whole, end=current)
-    check.end(whole if current is not None else older[-1])
+    with ExitStack() as stack:
+        found, head = standing(Path(path), stack)
+        check = _Check(Path(path), key=key, anchor=anchor, head=head)
+        for file, opened, end in found:
+            if opened is not None:
+                check.file(file, opened, end=end)
+            else:
+                with ExitStack() as one:
+                    _, late, length = opened_file(file, one)
+                    check.file(file, late, end=length)
+        check.end(found[-1][0])
     return check.report
-
-
-def _standing(path: Path) -> tuple[list[Path], int | None, Head | None]:
-    """The older files, the bytes of the current one and the head, as they were at one moment."""
-    found = existing(path)
-    if number_of(path) is not None:
-        return found, None, None
-    try:
-        lock = os.open(path.with_name(path.name + HEAD), os.O_RDONLY)
-    except OSError:
-        lock = -1
-    try:
-        with locked(lock):
-            *older, last = existing(path)
-            head = Head.of(path)
-            return (older, path.stat().st_size, head) if last == path else ([*older, last], None, head)
-    finally:
-        if lock >= 0:
-            os.close(lock)
 
 
 class _Check:
@@ -126,6 +112,7 @@ class _Check:
         self._head = head
         self._gaps: list[_Gap] = []
         self._began = False
+        self._inode: int | None = None
         self._size: int | None = None  # of the current file
         # A piece without a seal: the next line may say that a crash left it.
         self._piece: tuple[Path, int, bytes, int] | None = None
@@ -133,13 +120,13 @@ class _Check:
         self._beside: set[str] = set()
         self._bare: set[Path] = set()
 
-    def file(self, file: Path, *, end: int | None) -> None:
+    def file(self, file: Path, opened: BinaryIO, *, end: int) -> None:
         """Check the lines of one file, as far as it went."""
         self.report.files += 1
+        self._inode = os.fstat(opened.fileno()).st_ino
         try:
-            with file.open("rb") as opened:
-                for number, (raw, whole) in enumerate(pieces(opened, end=end), 1):
-                    self.line(raw, file, number=number, whole=whole)
+            for number, (raw, whole) in enumerate(pieces(opened, end=end), 1):
+                self.line(raw, file, number=number, whole=whole)
         except OSError as exc:
             raise UsageError(f"{file} cannot be read: {exc.strerror}", stage="trace") from None
         self._size = end
@@ -204,14 +191,15 @@ class _Check:
                 f"begins with line {sealed.seq} of the chain; only a whole trace can show what is before it"
             )
             self._tell(at, "older", text=text, wrong=False)
-        elif self._head is not None and (sealed.seq, sealed.prev) == (
-            self._head.first_seq,
-            self._head.first_prev,
-        ):
+        elif self._head is not None and self._is_older(sealed, self._head):
             text = f"lines up to {sealed.seq - 1} of the chain were in files that are no longer kept"
             self._tell(at, "older", text=text, wrong=False)
         else:
             self._missing(1, sealed.seq - 1, at=at)
+
+    def _is_older(self, sealed: Seal, head: Head) -> bool:
+        """Whether a trace may begin with this line, after files that are no longer kept, or about to go."""
+        return sealed.seq < head.first_seq or (sealed.seq, sealed.prev) == (head.first_seq, head.first_prev)
 
     def _missing(self, first: int, last: int, *, at: Place) -> None:
         if first <= last and len(self._gaps) < _RANGES:
@@ -321,18 +309,26 @@ class _Check:
             if digest in self._beside:
                 continue
             self._beside.add(digest)
-            found = spilled(at[0], digest)
-            if found is None and self._head is None and not spill_of(at[0]).exists():
+            kept = _content(at[0], digest)
+            if kept == digest:
+                continue
+            if kept is not None:
+                self._tell(at, "beside", text=f"the long value {digest[:12]}… was changed")
+            elif self._head is None and not spill_of(at[0]).exists():
                 # A copy of the lines alone: neither head nor values came with it.
                 if at[0] not in self._bare:
                     self._bare.add(at[0])
                     text = "the values that were kept beside this file are not here, and not checked"
                     self._tell((at[0], 0), "beside", text=text, wrong=False)
-            elif found is None:
-                text = f"the long value {digest[:12]}… is not there any more"
-                self._tell(at, "beside", text=text)
-            elif _digest_of(found) != digest:
-                self._tell(at, "beside", text=f"the long value {found} was changed")
+            elif self._is_there(at[0]):
+                self._tell(at, "beside", text=f"the long value {digest[:12]}… is not there any more")
+
+    def _is_there(self, file: Path) -> bool:
+        """Whether a file still has its name: a writer may have moved it or let it go meanwhile."""
+        try:
+            return self._inode is None or file.stat().st_ino == self._inode
+        except OSError:
+            return False
 
     def _tell(self, at: Place, kind: str, *, text: str, wrong: bool = True) -> None:
         if len(self.report.findings) < _MOST:
@@ -368,12 +364,20 @@ def _kept(value: dict[str, Any]) -> Iterator[str]:
         )
 
 
-def _digest_of(path: Path) -> str:
-    digest = sha256()
-    try:
-        with path.open("rb") as file:
-            while data := file.read(1 << 20):
-                digest.update(data)
-    except OSError as exc:
-        raise UsageError(f"{path} cannot be read: {exc.strerror}", stage="trace") from None
-    return digest.hexdigest()
+def _content(file: Path, digest: str) -> str | None:
+    """The hash of what is kept as a long value of a line, wherever a writer moves it meanwhile."""
+    for _ in range(_TRIES):
+        found = spilled(file, digest)
+        if found is None:
+            return None
+        whole = sha256()
+        try:
+            with found.open("rb") as opened:
+                while data := opened.read(1 << 20):
+                    whole.update(data)
+        except FileNotFoundError:
+            continue
+        except OSError as exc:
+            raise UsageError(f"{found} cannot be read: {exc.strerror}", stage="trace") from None
+        return whole.hexdigest()
+    return None
