@@ -16,10 +16,11 @@ from dragoman.cli.brush import Brush
 from dragoman.client.options import ClientKeywords
 from dragoman.client.terminal import Lines, terminal_form
 from dragoman.host import Answer, Ask, Question, ServerConfig
-from dragoman.host.masking import named_secret, shown_table
+from dragoman.host.masking import shown_table
 from dragoman.host.options import SESSION
 from dragoman.model import ElicitParams, ElicitResult, Tool
 from dragoman.protocol.naming import Name
+from dragoman.protocol.secrets import secret_setting
 
 Preset = Literal["yes", "no"]
 _YES: Final = frozenset({"y", "yes"})
@@ -118,7 +119,7 @@ def starting(config: ServerConfig) -> Iterator[str]:
     for label, table in tables:
         covered = shown_table(table, config.syntax)
         for name, value in table.items():
-            said = covered[name] if named_secret(name) else shown(value)
+            said = covered[name] if secret_setting(name) else shown(value)
             yield f"  {label} {_plain(name)} = {said}"
     for label, names in (("env", config.env_names), ("header", tuple(config.header_env))):
         for name in names:

@@ -14,16 +14,12 @@ from urllib.parse import urlsplit, urlunsplit
 
 from dragoman.host.config.record import ServerConfig
 from dragoman.host.config.references import SYNTAXES
-from dragoman.protocol.secrets import NAMES, PATTERNS, plain
+from dragoman.protocol.secrets import PATTERNS, blotted, secret_setting
 
 HIDDEN: Final = "[hidden]"
 _TOLD: Final = 8  # characters from which on a text is found without quotes around it
 
 _LOOKS: Final = tuple(map(re.compile, PATTERNS))
-_NAME: Final = re.compile(
-    r"pass(word|wd|phrase)?$|secret|token|(api|access|private|auth)?[-_]?key$|authorization|credential|cookie|^pat$",
-    re.IGNORECASE,
-)
 _HARMLESS: Final = re.compile(r"\s*(?:(?:Bearer|Basic|Token)\s+)?", re.IGNORECASE)
 # Long and of one piece: digits with letters of both cases, digits of base 16, or no words at all. Neither a
 # path nor a package, and not the name of a model with its date.
@@ -32,11 +28,6 @@ _OPAQUE: Final = re.compile(
 )
 _OPTION: Final = re.compile(r"-{1,2}(?P<name>[A-Za-z][\w-]*)(?:=(?P<value>.*))?", re.DOTALL)
 _PAIR: Final = re.compile(r"(?P<name>[A-Za-z_][\w.-]*)\s*[=:]\s*(?P<value>.+)", re.DOTALL)
-
-
-def named_secret(name: str) -> bool:
-    """Whether what is called so is a secret."""
-    return plain(name) in NAMES or _NAME.search(name) is not None
 
 
 def looks_secret(text: str) -> bool:
@@ -69,7 +60,7 @@ def shown_args(args: tuple[str, ...], syntax: str) -> tuple[str, ...]:
             shown.append(word if referring(word, syntax) else HIDDEN)
             is_secret = False
             continue
-        named = option is not None and named_secret(option["name"])
+        named = option is not None and secret_setting(option["name"])
         is_secret = named and option is not None and option["value"] is None
         shown.append(_word(word, syntax))
     return tuple(shown)
@@ -86,7 +77,7 @@ def _word(word: str, syntax: str) -> str:
     if found is not None:
         value = found["value"]
         start = word[: found.start("value")]
-        if named_secret(found["name"]):
+        if secret_setting(found["name"]):
             return word if referring(value, syntax) else start + HIDDEN
         return start + _word(value, syntax) if option is not None else _plain_word(word, syntax)
     return _plain_word(word, syntax)
@@ -128,7 +119,11 @@ def secrets(config: ServerConfig) -> Iterator[str]:
     """The places in an entry at which a secret stands as text, such as `env.API_KEY`."""
     for label, table in (("env", config.env), ("headers", config.headers)):
         for name, value in table.items():
-            if value and not referring(value, config.syntax) and (named_secret(name) or looks_secret(value)):
+            if (
+                value
+                and not referring(value, config.syntax)
+                and (secret_setting(name) or looks_secret(value))
+            ):
                 yield f"{label}.{name}"
     for index, (word, seen) in enumerate(
         zip(config.args, shown_args(config.args, config.syntax), strict=True)
@@ -161,14 +156,12 @@ def covered(text: str, hidden: Mapping[str, str]) -> str:
         if len(value) >= _TOLD:
             text = text.replace(escaped[1:-1], seen).replace(value, seen)
     for look in _LOOKS:
-        text = look.sub(_blotted, text)
+        text = look.sub(_hidden, text)
     return text
 
 
-def _blotted(found: re.Match[str]) -> str:
-    start, end = (place - found.start() for place in found.span("secret"))
-    whole: str = found[0]
-    return f"{whole[:start]}{HIDDEN}{whole[end:]}"
+def _hidden(found: re.Match[str]) -> str:
+    return blotted(found, HIDDEN)
 
 
 def _has_secret(url: str, syntax: str) -> bool:
@@ -182,7 +175,7 @@ def _has_secret(url: str, syntax: str) -> bool:
     return (
         (bool(at) and not referring(who, syntax))
         or any(
-            (named_secret(name) or looks_secret(value)) and not referring(value, syntax)
+            (secret_setting(name) or looks_secret(value)) and not referring(value, syntax)
             for name, _, value in pairs
             if value
         )

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final
 
-from dragoman.protocol.secrets import NAMES, PATTERNS, plain
+from dragoman.protocol.secrets import NAMES, PATTERNS, blotted, plain
 from dragoman.schema.shapes import is_array, is_object
 
 REDACTED: Final = "[redacted]"
@@ -72,13 +72,9 @@ class Redaction:
         for value in self._values:
             text = text.replace(value, REDACTED)
         for pattern in self._patterns:
-            text = pattern.sub(_replaced, text)
+            text = pattern.sub(_redacted, text)
         return text
 
 
-def _replaced(match: re.Match[str]) -> str:
-    if "secret" not in match.re.groupindex:
-        return REDACTED
-    start, end = (place - match.start() for place in match.span("secret"))
-    whole: str = match[0]
-    return f"{whole[:start]}{REDACTED}{whole[end:]}"
+def _redacted(found: re.Match[str]) -> str:
+    return blotted(found, REDACTED)

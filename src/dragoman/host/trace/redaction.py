@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
 from typing import Any, Final, TypeAlias, cast
 
 from dragoman.errors import UsageError
 from dragoman.host.trace.paths import query
-from dragoman.protocol.secrets import FORMS, NAMES, plain
+from dragoman.protocol.secrets import FORMS, blotted, plain, secret_member
 from dragoman.schema.shapes import is_array, is_object
 
 Redact: TypeAlias = Callable[[str, Any], Any]
@@ -26,12 +25,6 @@ OWN: Final = frozenset({"kind", "call", "at", "ms", "turn", "definition"})
 
 DEEP: Final = "[nested too deeply to be kept]"
 
-_SECRET: Final = re.compile(
-    r"pass(word|wd|phrase)s?$|pass$|secret|token$|api[-_]?key|private[-_]?key|authorization|credential|cookie",
-    re.IGNORECASE,
-)
-# Members of the protocol that only sound like it.
-_OPEN: Final = frozenset({"progressToken"})
 _SHORT: Final = 1024  # characters
 _DIGIT: Final = re.compile("[0-9]")
 _DEEPEST: Final = 100
@@ -88,12 +81,7 @@ _LINES: Final[Forms] = (
 
 def redact(name: str, value: Any) -> Any:
     """The value, or `[redacted]` where the member's name says that it is a secret."""
-    return HIDDEN if _is_secret(name) and not isinstance(value, bool | None) else value
-
-
-@lru_cache(maxsize=1024)
-def _is_secret(name: str) -> bool:
-    return name not in _OPEN and (_SECRET.search(name) is not None or plain(name) in NAMES)
+    return HIDDEN if secret_member(name) and not isinstance(value, bool | None) else value
 
 
 def cover(value: Any, hook: Redact) -> Any:
@@ -163,7 +151,7 @@ class Redaction:
         return {name: value if name in OWN else self._clean(value) for name, value in kept.items()}
 
     def _member(self, name: str, value: Any) -> Any:
-        if not (_is_secret(name) or (name not in _OPEN and plain(name) in self._names)):
+        if not (secret_member(name) or plain(name) in self._names):
             return self._pairs(value) if isinstance(value, list | tuple) else value
         if value is None or isinstance(value, bool):
             return value
@@ -245,13 +233,9 @@ class Redaction:
         low = text.lower()
         for pattern, marks in self._forms:
             if any(mark in low for mark in marks):
-                text = pattern.sub(_replaced, text)
+                text = pattern.sub(_hidden, text)
         return text
 
 
-def _replaced(match: re.Match[str]) -> str:
-    if "secret" not in match.re.groupindex:
-        return HIDDEN
-    start, end = (place - match.start() for place in match.span("secret"))
-    whole: str = match[0]
-    return f"{whole[:start]}{HIDDEN}{whole[end:]}"
+def _hidden(found: re.Match[str]) -> str:
+    return blotted(found, HIDDEN)
