@@ -7,7 +7,7 @@ decide, and what an API looks like that of its conversions.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Generator, Mapping
+from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from time import perf_counter
@@ -20,6 +20,7 @@ from dragoman.errors import UsageError
 from dragoman.host.models.base import Definitions, Shown, Stop, ToolUse, Usage
 from dragoman.host.outcome import Outcome
 from dragoman.host.provider import Model
+from dragoman.host.provider_fault import ModelError
 from dragoman.host.run_events import Asking, CallEnded, CallStarted, End, Ended, Event, Message, RunResult
 from dragoman.host.run_options import RunKeywords, RunOptions
 from dragoman.host.run_state import Call, RunState
@@ -228,6 +229,7 @@ class Run:
         self._count(message, request)
         stop = api.stop(message)
         uses = api.uses(message)
+        self._answerable(message, uses, request=request)
         if stop == "length" and uses:
             uses[-1] = replace(uses[-1], fault=uses[-1].fault or _CUT)
         self._text = api.text(message)
@@ -238,6 +240,24 @@ class Run:
         named = tuple(replace(use, name=shown(use.name)) for use in uses)
         self._tell(Message(state.rounds, self._text, named, api.usage(message), message))
         return stop
+
+    def _answerable(
+        self, message: Mapping[str, Any], uses: Sequence[ToolUse], *, request: ModelRequest
+    ) -> None:
+        """Before anything is called, and the message a part of what was said: two calls of one id.
+
+        Raises:
+            ModelError: the API takes no answers to them.
+        """
+        if len({use.id for use in uses}) == len(uses):
+            return
+        api, answers = self._api, [self._api.failure(use, "") for use in uses]
+        history = [*request.history, *api.said(message), *api.answered(answers)]
+        try:
+            api.request(model=self.state.model, history=history, tools=request.tools)
+        except UsageError:
+            text = "two calls of the model's message have one id, so that they cannot be answered"
+            raise ModelError(text, server=self._model.name, hint="to ask again: nothing was called") from None
 
     def _system(self) -> str | None:
         """The instructions to the model; those of servers are marked as theirs."""

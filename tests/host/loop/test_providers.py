@@ -350,6 +350,23 @@ async def test_events_that_never_end_after_the_answer_are_not_heard_to_their_end
             assert (await host.run("x", model=model(CHAT, server))).text == "fine"
 
 
+@each
+async def test_two_calls_of_one_id_are_answered_or_not_made_at_all(tmp_path, provider):
+    twice = [Use("c1", name("price"), {"item": "apple"}), Use("c1", name("price"), {"item": "pear"})]
+    async with model_server(provider.stream("", twice), provider.stream("done")) as server:
+        async with shop(tmp_path) as host:
+            run = host.run("x", model=model(provider, server))
+            if provider.api in ("anthropic-messages", "openai-responses"):
+                with pytest.raises(ModelError, match="two calls of the model's message have one id"):
+                    await run
+                assert calls(tmp_path) == []
+                result = await host.run(model=model(provider, server), state=run.state)
+            else:
+                result = await run
+                assert [text for _, text in provider.results(server.requests[1].body)] == ["3", "4"]
+            assert result.text == "done"
+
+
 async def test_an_answer_without_an_end_is_given_up(tmp_path):
     begun = CHAT.events("fine").partition(b"\n\n")[0] + b"\n\n"
     flood = [begun * 1000] * 10_000
