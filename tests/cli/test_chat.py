@@ -101,6 +101,14 @@ def test_a_folder_that_nobody_trusts_starts_nothing(tmp_path):
     done = chat(tmp_path, "--script", "script.json", "--yes", "how much?")
     assert calls(tmp_path) == []
     assert "server 'shop' (.mcp.json:1) is not started" in done.err
+    assert "  try: --trusted, if you trust what these files start\n" in done.err
+
+
+def test_a_folder_without_servers_is_told_of(tmp_path):
+    (tmp_path / "script.json").write_text('["No tools."]')
+    done = chat(tmp_path, "--script", "script.json", "hello")
+    assert (done.status, done.out) == (0, "No tools.\n")
+    assert done.err == f"dragoman: claude-code has no servers for {tmp_path}: the model has no tools\n"
 
 
 def test_a_tool_that_is_not_what_was_locked_is_not_called(tmp_path):
@@ -278,7 +286,7 @@ class Terminal:
 def test_a_conversation(tmp_path):
     project(tmp_path, [*SCRIPT, "You are welcome."])
     with Terminal(tmp_path, *SCRIPTED) as terminal:
-        terminal.until(r"scripted, with 7 tools of 1 servers\n")
+        terminal.until(r"scripted, with 7 tools of 1 server\n")
         terminal.until("> ")
         terminal.type("how much?\n")
         shown = terminal.until(r"used +2 requests.*written\n")
@@ -288,6 +296,10 @@ def test_a_conversation(tmp_path):
         terminal.until("> ")
         terminal.type("thanks\n")
         terminal.until("You are welcome.")
+        terminal.until("> ")
+        terminal.type("/usgae\n")
+        terminal.until("there is no '/usgae', but")
+        terminal.until("/usage   tokens and rounds")
         terminal.until("> ")
         terminal.type("/usage\n")
         terminal.until("3 requests, ")
@@ -356,7 +368,7 @@ def test_a_server_of_the_project_is_started_after_a_yes(tmp_path):
         assert "names the server 'shop':\n" in shown
         assert "shop.py" in shown
         terminal.type("y\n")
-        terminal.until("with 7 tools of 1 servers")
+        terminal.until("with 7 tools of 1 server")
 
 
 def test_ctrl_c_stops_the_answer_and_not_the_program(tmp_path):

@@ -107,16 +107,21 @@ class Chat:
         )
 
     def _tell(self, host: Host) -> None:
-        """Say which servers are not there."""
+        """Say which servers are not there, and where there is none at all."""
         for name, session in host.sessions.items():
             if session.state not in ("connected", "idle"):
                 # Its first line: what the program said on stderr has gone to ours as it came.
                 why = (session.why or session.state).partition("\n")[0]
                 output.note(f"dragoman: server {name!r} is not there: {why}")
-        for standing in host.standings:
-            if standing.state in ("pending", "untrusted"):
-                text = f"server {standing.config.name!r} ({standing.config.origin}) is not started"
-                output.note(f"dragoman: {text}: {standing.why or standing.state}")
+        waiting = [standing for standing in host.standings if standing.state in ("pending", "untrusted")]
+        for standing in waiting:
+            text = f"server {standing.config.name!r} ({standing.config.origin}) is not started"
+            output.note(f"dragoman: {text}: {standing.why or standing.state}")
+        if waiting and not self._person.terminal:
+            output.note("  try: --trusted, if you trust what these files start")
+        if not host.sessions and not waiting:
+            folder = Path(self._options.folder).resolve()
+            output.note(f"dragoman: {self._options.host} has no servers for {folder}: the model has no tools")
 
     # One prompt ---------------------------------------------------------------------------------------
 
@@ -152,10 +157,9 @@ class Chat:
     # Many ---------------------------------------------------------------------------------------------
 
     async def _converse(self, host: Host) -> int:
-        tools = len(await host.shown())
-        output.line(
-            self._brush("bold", f"{self._model.name}, with {tools} tools of {len(host.sessions)} servers")
-        )
+        tools = output.counted(len(await host.shown()), "tool")
+        servers = output.counted(len(host.sessions), "server")
+        output.line(self._brush("bold", f"{self._model.name}, with {tools} of {servers}"))
         output.line(self._brush("dim", "  /help says what else can be typed; Ctrl-D ends"))
         if self._state is not None and not self._state.ended and self._state.history:
             await self._say(host, None)
@@ -199,6 +203,8 @@ class Chat:
             said = "nothing yet" if state is None else _usage(state)
             output.line(f"  {said}")
         else:
+            if text != "/help":
+                output.line(f"  there is no {text.split(maxsplit=1)[0]!r}, but")
             output.line(_HELP)
 
 
@@ -243,7 +249,8 @@ def _envelope(result: RunResult) -> dict[str, object]:
 
 def _usage(state: RunState) -> str:
     cost = f", cost {state.cost:.4f}" if state.cost else ""
-    return f"{chat_view.counted(state.rounds)}, {state.input:,} tokens read, {state.output:,} written{cost}"
+    rounds = output.counted(state.rounds, "request")
+    return f"{rounds}, {state.input:,} tokens read, {state.output:,} written{cost}"
 
 
 # From the words of the command line -----------------------------------------------------------------------

@@ -72,7 +72,11 @@ class Talk:
     def _result(self, result: RunResult) -> None:
         self._close()
         usage = result.usage
-        parts = [counted(result.rounds), f"{usage.input:,} tokens read", f"{usage.output:,} written"]
+        parts = [
+            output.counted(result.rounds, "request"),
+            f"{usage.input:,} tokens read",
+            f"{usage.output:,} written",
+        ]
         if usage.cached:
             parts.insert(2, f"{usage.cached:,} of them cached")
         if result.cost is not None:
@@ -106,11 +110,6 @@ class Records:
         if found is not None:
             output.line(msgspec.json.encode(found).decode())
             sys.stdout.flush()
-
-
-def counted(rounds: int) -> str:
-    """Requests in words."""
-    return f"{rounds} request" if rounds == 1 else f"{rounds} requests"
 
 
 def told(outcome: Outcome) -> str:

@@ -80,5 +80,5 @@ def _paint(reached: Sequence[Reached], costs: dict[str, dict[str, int]]) -> None
 def _total(reached: Sequence[Reached], costs: dict[str, dict[str, int]], *, total: int) -> str:
     count = sum(map(len, costs.values()))
     servers = sum(item.ok for item in reached)
-    said = f"{count} tool{'' if count == 1 else 's'} of {servers} server{'' if servers == 1 else 's'}"
+    said = f"{output.counted(count, 'tool')} of {output.counted(servers, 'server')}"
     return f"{said}: about {total:,} tokens (estimated) in each request that shows them all"

@@ -213,7 +213,7 @@ def _verdict(work: _Work, *, written: bool) -> str:
     if work.link_to is not None:
         name += f" (a link to {work.link_to})"
     count = len(work.done.changed)
-    servers = "1 server" if count == 1 else f"{count} servers"
+    servers = output.counted(count, "server")
     if not work.changed:
         found = work.done.written or work.left
         why = "nothing to change" if work.done.written else "nothing to write"

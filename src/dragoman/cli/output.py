@@ -94,6 +94,11 @@ def flat(value: str) -> str:
     return harmless(" ".join(value.split()))
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 tool`, `2 tools`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def columns(stream: TextIO | None = None) -> int | None:
     """How wide the terminal is that the stream (stdout) leads to; None where it leads to none."""
     try:
