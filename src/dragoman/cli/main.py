@@ -148,7 +148,7 @@ def _command(name: str, words: list[str]) -> int:
 
     known = import_module(f"dragoman.cli.{_WORDS[name]}").PARSERS if name in _WORDS else parsers.PARSERS
     verb = words[0] if words and f"{name} {words[0]}" in known else ""
-    if words and not verb and (meant := _meant(name, words[0], known)):
+    if words and not verb and (meant := _meant(words[0], name, known=known)):
         text = f"unknown verb {words[0]!r}: did you mean {meant!r}?"
         return _usage(text, command=name, json="--json" in words)
     try:
@@ -201,7 +201,7 @@ def _near(word: str, known: Iterable[str]) -> str | None:
     return next(iter(get_close_matches(word, known, n=1)), None)
 
 
-def _meant(name: str, word: str, known: Mapping[str, object]) -> str | None:
+def _meant(word: str, name: str, *, known: Mapping[str, object]) -> str | None:
     """The verb that a word may have been meant for, where it is neither one nor a file or folder."""
     verbs = [entry.partition(" ")[2] for entry in known if entry.startswith(f"{name} ")]
     return None if not verbs or not word.isalpha() or os.path.exists(word) else _near(word, verbs)  # noqa: PTH110  # loading pathlib takes time

@@ -73,9 +73,9 @@ class Calls:
                 judged, decision = await self._agreed(judged, decision)
             except BaseException:
                 why = f"{decision.why}; the call was given up before there was an answer"
-                _note(entry, judged, replace(decision, effect="deny", why=why))
+                _note(entry, judged, decision=replace(decision, effect="deny", why=why))
                 raise
-        _note(entry, judged, decision)
+        _note(entry, judged, decision=decision)
         outcome = await self._sent(judged, decision, entry=entry, sending=sending)
         if entry is not None:
             entry.result(outcome.block, by=outcome.by)
@@ -230,7 +230,7 @@ def _block(use: ToolUse) -> dict[str, Any]:
     return {"type": "tool_use", "id": use.id, "name": use.name, "input": dict(use.arguments)}
 
 
-def _note(entry: Entry | None, judged: Judged, decision: Decision | None) -> None:
+def _note(entry: Entry | None, judged: Judged, *, decision: Decision | None) -> None:
     """The first line of the call's trace."""
     if entry is not None:
         entry.tool_use(

@@ -119,11 +119,7 @@ def secrets(config: ServerConfig) -> Iterator[str]:
     """The places in an entry at which a secret stands as text, such as `env.API_KEY`."""
     for label, table in (("env", config.env), ("headers", config.headers)):
         for name, value in table.items():
-            if (
-                value
-                and not referring(value, config.syntax)
-                and (secret_setting(name) or looks_secret(value))
-            ):
+            if value and _is_secret(name, value, syntax=config.syntax):
                 yield f"{label}.{name}"
     for index, (word, seen) in enumerate(
         zip(config.args, shown_args(config.args, config.syntax), strict=True)
@@ -160,6 +156,10 @@ def covered(text: str, hidden: Mapping[str, str]) -> str:
     return text
 
 
+def _is_secret(name: str, value: str, *, syntax: str) -> bool:
+    return (secret_setting(name) or looks_secret(value)) and not referring(value, syntax)
+
+
 def _hidden(found: re.Match[str]) -> str:
     return blotted(found, HIDDEN)
 
@@ -174,10 +174,6 @@ def _has_secret(url: str, syntax: str) -> bool:
     pairs = [pair.partition("=") for pair in parts.query.split("&")]
     return (
         (bool(at) and not referring(who, syntax))
-        or any(
-            (secret_setting(name) or looks_secret(value)) and not referring(value, syntax)
-            for name, _, value in pairs
-            if value
-        )
+        or any(_is_secret(name, value, syntax=syntax) for name, _, value in pairs if value)
         or any(_plain_word(part, syntax) != part for part in parts.path.split("/"))
     )

@@ -131,8 +131,9 @@ class _Spare:
 def _attributes(task: asyncio.Task[None]) -> Mapping[str, Any]:
     """A view of what others set on a task. It has no `__dict__`, and takes attributes nevertheless."""
     try:
-        task._dragoman = task  # type: ignore[attr-defined]  # noqa: SLF001  # now there is a dictionary
-        del task._dragoman  # type: ignore[attr-defined]  # noqa: SLF001  # and now it is empty
+        mark = "_dragoman"
+        setattr(task, mark, task)  # now there is a dictionary
+        delattr(task, mark)  # and now it is empty
     except AttributeError:  # a task of another kind, which takes none
         return {}
     return next((found for found in get_referents(task) if type(found) is dict and not found), {})
