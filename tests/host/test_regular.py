@@ -69,6 +69,21 @@ def test_a_state_is_not_saved_through_a_link_that_somebody_left(tmp_path):
     assert RunState.load(tmp_path / "run.json").model == "m"
 
 
+def test_of_two_runs_from_one_state_the_second_to_save_ends(tmp_path):
+    file = tmp_path / "run.json"
+    state = RunState(api="gemini", model="m")
+    saver(file)(state)
+    one, two = saver(file), saver(file)
+    one(state)
+    one(state)
+    with pytest.raises(UsageError, match="another run has gone on from this state"):
+        two(state)
+    one(state)
+    file.unlink()
+    one(state)
+    assert [path.name for path in tmp_path.iterdir()] == ["run.json"]
+
+
 def test_a_number_of_too_many_digits_is_told_as_such():
     with pytest.raises(toml.TomlError, match="too many digits"):
         toml.parse("a = " + "1" * 10_000)

@@ -74,8 +74,9 @@ class Chat:
         self._model.open()  # a key that is missing is told before any server is started
         self._limits = Limits(rounds=options.max_rounds, tokens=options.max_tokens, cost=options.max_cost)
         self._system = _system(options.system)
-        self._state = _state(options.resume)
+        # In this order: what another run saves in between is then not taken for what was read.
         self._save = None if options.resume is None else saver(options.resume)
+        self._state = _state(options.resume)
         self._view = chat_view.Records() if options.json else chat_view.Talk(brush)
         self.running: Run | None = None
         self.waiting = False  # for what the person types

@@ -5,7 +5,10 @@ It holds what was said and called, and no connection, no key and no permission: 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Literal, Self, TypeAlias
 
@@ -15,6 +18,7 @@ from dragoman.errors import UsageError
 from dragoman.host.atomic import PRIVATE, replacing
 from dragoman.host.models.base import Item, ToolUse, Usage
 from dragoman.host.regular import read_regular
+from dragoman.host.trace.locking import locked
 
 VERSION: Final = 1
 _LARGEST: Final = 1 << 30  # bytes
@@ -95,14 +99,46 @@ class RunState(msgspec.Struct, kw_only=True):
 
 
 def saver(path: Path | str) -> Callable[[RunState], None]:
-    """A `save=` that keeps a file up to date: whole at every moment, readable by its owner alone."""
+    """A `save=` that keeps a file up to date: whole at every moment, readable by its owner alone.
+
+    Of two runs that go on from one file, the one that saves first goes on; the other ends with UsageError
+    before it sends a call, for what the file says is then no more what it knows.
+    """
     target = Path(path)
+    seen = _mark(target)
 
     def save(state: RunState) -> None:
+        nonlocal seen
         try:
-            with replacing(target, mode=PRIVATE, durable=False) as file:
-                file.write(state.dump())
+            with _alone(target.parent):
+                if _mark(target) not in (None, seen):
+                    text = f"{target}: another run has gone on from this state meanwhile"
+                    raise UsageError(text, hint="to let one end before the next begins")
+                with replacing(target, mode=PRIVATE, durable=False) as file:
+                    file.write(state.dump())
+                seen = _mark(target)
         except OSError as exc:
             raise UsageError(f"{target}: the state of the run could not be saved: {exc.strerror}") from None
 
     return save
+
+
+def _mark(path: Path) -> tuple[int, int, int] | None:
+    """What a file is known again by, None where there is none."""
+    try:
+        known = path.stat()
+    except OSError:
+        return None
+    return known.st_ino, known.st_mtime_ns, known.st_size
+
+
+@contextmanager
+def _alone(folder: Path) -> Generator[None]:
+    """One at a time among all processes that save into a folder. Windows opens none, and has no lock."""
+    number = -1 if sys.platform == "win32" else os.open(folder, os.O_RDONLY)
+    try:
+        with locked(number):
+            yield
+    finally:
+        if number >= 0:
+            os.close(number)

@@ -88,7 +88,7 @@ class Chat:
         messages: list[Item] = []
         moved: list[Block] = []
         for block in blocks:
-            parts = tables(block["content"])
+            parts = tables(block.get("content"))
             media = [dict(part) for part in parts if part["type"] != "text"]
             text = "\n".join(_in_text(part) for part in parts)
             messages.append({**block, "content": text} if parts else block)
