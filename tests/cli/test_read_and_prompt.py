@@ -112,6 +112,33 @@ def test_lists_of_resources_and_of_prompts(shop: Path) -> None:
     assert dragoman("list", "server.py", "--resources", "--prompts", cwd=shop).status == 2
 
 
+BARE = "from dragoman import Server\n\nserver = Server('bare', version='1.0.0')\n"
+
+
+@pytest.mark.parametrize("protocol", ["auto", "2025-11-25"])
+def test_lists_of_a_server_without_any(tmp_path: Path, protocol: str) -> None:
+    (tmp_path / "bare.py").write_text(BARE)
+    for word, said in ((), "tools"), (("--resources",), "resources"), (("--prompts",), "prompts"):
+        done = dragoman("list", "bare.py", *word, "--protocol", protocol, cwd=tmp_path)
+        assert (done.status, done.out) == (0, ""), done
+        assert f"the server {'lists' if said == 'resources' else 'has'} no {said}" in done.err
+    done = dragoman("list", "bare.py", "--resources", "--json", "--protocol", protocol, cwd=tmp_path)
+    assert done.value == {"ok": True, "result": {"resources": [], "resourceTemplates": []}}
+
+
+def test_what_a_server_does_not_offer_is_looked_up_with_discover(tmp_path: Path) -> None:
+    (tmp_path / "bare.py").write_text(BARE)
+    done = dragoman("read", "bare.py", "orders://1", cwd=tmp_path)
+    assert done.status == 3
+    assert done.err.endswith("  try: dragoman discover shows what the server offers\n")
+
+
+def test_a_question_that_nobody_is_there_for_says_where_it_can_be_answered(shop: Path) -> None:
+    done = dragoman("call", "server.py", "greet", "--json", cwd=shop)
+    assert done.status == 3
+    assert done.value["error"]["hint"] == "run it on a terminal, where you can answer what the server asks"
+
+
 def test_a_list_of_skills(shop: Path) -> None:
     (shop / "skills" / "refunds").mkdir(parents=True)
     text = "---\nname: refunds\ndescription: Pay back.\n---\n"

@@ -21,6 +21,9 @@ from dragoman.errors import (
     UsageError,
     exit_text,
 )
+from dragoman.jsonrpc.message import METHOD_NOT_FOUND
+from dragoman.model import MISSING_REQUIRED_CLIENT_CAPABILITY
+from dragoman.schema.shapes import is_object
 
 DONE: Final = 0
 TOOL: Final = 1
@@ -110,6 +113,8 @@ def record(error: DragomanError) -> dict[str, Any]:
         told["message"], told["code"] = error.message, error.code
         if error.data is not None:
             told["data"] = error.data
+        if hint := _advice(error):
+            told["hint"] = hint
     elif isinstance(error, LocalError):
         told["message"] = error.message
         for name in ("server", "stage", "status", "exit_status", "hint"):
@@ -131,10 +136,22 @@ def lines(error: DragomanError) -> list[str]:
         return [error.text or "the tool failed and did not say why"]
     if isinstance(error, RemoteError):
         data = [] if error.data is None else [f"  data: {msgspec.json.encode(error.data).decode()}"]
-        return [f"the server answered with error {error.code}: {error.message}", *data]
+        hint = _advice(error)
+        tail = [f"{_TRY}{hint}"] if hint else []
+        return [f"the server answered with error {error.code}: {error.message}", *data, *tail]
     if not isinstance(error, LocalError):
         return [str(error)]
     return [] if isinstance(error, FileFault) else _local(error)
+
+
+def _advice(error: RemoteError) -> str | None:
+    """What to try where the server does not have it, or wants to ask what nobody is there to answer."""
+    if error.code == METHOD_NOT_FOUND:
+        return "dragoman discover shows what the server offers"
+    needs = error.data.get("requiredCapabilities") if is_object(error.data) else None
+    if error.code == MISSING_REQUIRED_CLIENT_CAPABILITY and is_object(needs) and "elicitation" in needs:
+        return "run it on a terminal, where you can answer what the server asks"
+    return None
 
 
 def _local(error: LocalError) -> list[str]:

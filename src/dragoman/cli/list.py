@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Awaitable, Sequence
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import UNSET
@@ -12,6 +12,8 @@ from msgspec import UNSET
 from dragoman.cli import output
 from dragoman.cli.session import perform
 from dragoman.client import Client
+from dragoman.errors import RemoteError
+from dragoman.jsonrpc.message import METHOD_NOT_FOUND
 from dragoman.model import Prompt, Resource, ResourceTemplate, Tool, ToolAnnotations
 from dragoman.model.skills_extension import Skill
 from dragoman.schema.references import resolve
@@ -32,10 +34,25 @@ def run(options: Namespace) -> int:
     return perform(options, _tools, show=_show)
 
 
+Listed = TypeVar("Listed")
+
+
+async def _known(asked: Awaitable[list[Listed]], *, offered: object) -> list[Listed]:
+    """What the server lists: nothing, where it does not know the list and has not said that it offers it."""
+    try:
+        return await asked
+    except RemoteError as exc:
+        if exc.code != METHOD_NOT_FOUND or offered is not UNSET:
+            raise
+        return []
+
+
 async def _resources(client: Client) -> dict[str, list[Any]]:
+    offered = client.capabilities.resources
     return {
-        "resources": await client.list_resources(),
-        "resourceTemplates": await client.list_resource_templates(),
+        "resources": await _known(client.list_resources(), offered=offered),
+        # There is no capability for them alone.
+        "resourceTemplates": await _known(client.list_resource_templates(), offered=UNSET),
     }
 
 
@@ -56,7 +73,7 @@ def _type(one: Resource | ResourceTemplate) -> str:
 
 
 async def _prompts(client: Client) -> dict[str, list[Prompt]]:
-    return {"prompts": await client.list_prompts()}
+    return {"prompts": await _known(client.list_prompts(), offered=client.capabilities.prompts)}
 
 
 def _show_prompts(value: dict[str, list[Prompt]]) -> None:
@@ -97,7 +114,7 @@ def _extent(skill: Skill) -> tuple[str, str]:
 
 
 async def _tools(client: Client) -> dict[str, list[Tool]]:
-    return {"tools": await client.list_tools()}
+    return {"tools": await _known(client.list_tools(), offered=client.capabilities.tools)}
 
 
 def _show(value: dict[str, list[Tool]]) -> None:
