@@ -14,6 +14,7 @@ from typing import Any, Final
 from dragoman.host.config import fields
 from dragoman.host.config.codex_requirements import requirement
 from dragoman.host.config.fields import Bad
+from dragoman.host.config.headers import is_name, is_value
 from dragoman.host.config.located import Node
 from dragoman.host.config.record import (
     Effect,
@@ -162,6 +163,7 @@ def _entry(given: Given) -> ServerConfig:
     stdio = _is_stdio(node)
     rules = _rules(given)
     listed = "enabled_tools" in node.members
+    headers, header_env, warnings = _headers(node)
     startup = seconds(node, "startup_timeout_sec")
     if startup is None:
         startup = seconds(node, "startup_timeout_ms", scale=0.001, unit="milliseconds")
@@ -175,8 +177,8 @@ def _entry(given: Given) -> ServerConfig:
         env_names=_env_names(node),
         cwd=fields.maybe(node, "cwd"),
         url=None if stdio else fields.text(node, "url"),
-        headers=fields.table(node, "http_headers"),
-        header_env=fields.table(node, "env_http_headers"),
+        headers=headers,
+        header_env=header_env,
         bearer_env=fields.maybe(node, "bearer_token_env_var"),
         timeout=seconds(node, "tool_timeout_sec"),
         startup_timeout=startup,
@@ -185,12 +187,29 @@ def _entry(given: Given) -> ServerConfig:
         only_tools=fields.words(node, "enabled_tools") if listed else None,
         without_tools=fields.words(node, "disabled_tools"),
         rules=rules,
+        warnings=warnings,
         host=HOST,
         scope=given.scope,
         sign_in=not stdio,
         syntax=HOST,
         raw=node.value,
     )
+
+
+def _headers(node: Node) -> tuple[dict[str, str], dict[str, str], tuple[str, ...]]:
+    """The headers, and those whose values are variables; what cannot be sent is skipped, and told of."""
+    fixed, named = fields.table(node, "http_headers"), fields.table(node, "env_http_headers")
+    bad = [f"`http_headers`: {name!r} is skipped: no name of a header" for name in fixed if not is_name(name)]
+    bad += [
+        f"`env_http_headers`: {name!r} is skipped: no name of a header" for name in named if not is_name(name)
+    ]
+    bad += [
+        f"`http_headers`: {name!r} is skipped: a value on one line is expected"
+        for name, value in fixed.items()
+        if is_name(name) and not is_value(value)
+    ]
+    kept = {name: value for name, value in fixed.items() if is_name(name) and is_value(value)}
+    return kept, {name: value for name, value in named.items() if is_name(name)}, tuple(bad)
 
 
 def _is_stdio(node: Node) -> bool:

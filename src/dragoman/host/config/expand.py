@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
+from dragoman.host.config.headers import is_value
 from dragoman.host.config.record import ServerConfig
 from dragoman.host.config.references import SYNTAXES, Replacing, named
 
@@ -31,7 +32,7 @@ def expand(config: ServerConfig, env: Mapping[str, str]) -> tuple[ServerConfig, 
     there = Replacing(syntax, env, config.variables, remote=True)
     headers = there.table(config.headers)
     for name, variable in config.header_env.items():
-        if value := env.get(variable, "").strip():
+        if (value := env.get(variable, "").strip()) and is_value(value):
             headers[name] = value
     missing: list[str] = []
     if config.bearer_env is not None:

@@ -43,6 +43,10 @@ class Syntax:
 
 SYNTAXES: Final[Mapping[str, Syntax]] = {
     "claude-code": Syntax(re.compile(_BRACED), covered=CREDENTIALS),
+    # A plugin's entry, with what the person set for the plugin.
+    "claude-plugin": Syntax(
+        re.compile(_BRACED + r"|\$\{(?P<known>user_config\.[^}]+)\}"), covered=CREDENTIALS
+    ),
     "codex": Syntax(),
     "gemini-cli": Syntax(_EXTENSION, tables="empty"),
     "cursor": Syntax(_ENV),

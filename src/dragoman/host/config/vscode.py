@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from dragoman.host.config import fields
-from dragoman.host.config.claude.policy import Lists, Matching, entries, keys, refusal
+from dragoman.host.config.claude.policy import Lists, Matching, entries, refusal
 from dragoman.host.config.located import Node
 from dragoman.host.config.places import known
 from dragoman.host.config.record import (
@@ -41,7 +41,7 @@ ROOT: Final = "vscode-root"
 
 _ORDER: Final[tuple[Scope, ...]] = ("managed", "project", "user")
 _SURE: Final = ("stdio", "http")
-MATCHING: Final = Matching(name_for_any=True, fold_path=True)
+MATCHING: Final = Matching(name_for_any=True, fold_path=True, user=True)
 
 
 def read(sources: Sequence[Source], situation: Situation) -> Setup:
@@ -118,12 +118,12 @@ def _listed(root: Node | None, source: Source, *, lists: Lists) -> tuple[Lists, 
     """The lists of a file with those of others; of allowlists the strongest alone, of denials all."""
     allow, deny = path(root, "chat.mcp.allowedServers"), path(root, "chat.mcp.deniedServers")
     denied, problems = entries(deny, source.file, deny=True)
-    allowed, said = lists.allowed, lists.keys
+    allowed = lists.allowed
     if allow is not None and allowed is None:
         found, more = entries(allow, source.file, deny=False)
         problems += more
-        allowed, said = tuple(found), keys(allow)
-    return Lists(allowed, (*lists.denied, *denied), said), problems
+        allowed = tuple(found)
+    return Lists(allowed, (*lists.denied, *denied)), problems
 
 
 def _approvals(root: Node | None, source: Source) -> list[Rule]:

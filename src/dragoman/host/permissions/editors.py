@@ -14,7 +14,7 @@ def vscode(setup: Setup, call: Call, *, situation: Situation) -> Decision:
     """Runs what says that it only reads, asks for everything else; the result of an open tool is shown."""
     review = call.annotations.get("openWorldHint") is True
     every = next((rule for rule in setup.rules if rule.detail.get("tool") == "*"), None)
-    hits = [rule for rule in setup.rules if rule.detail.get("tool") in (call.name.model, call.name.canonical)]
+    hits = [rule for rule in setup.rules if rule.detail.get("tool") in _names(call)]
     for rule in hits:
         if rule.effect == "ask":
             return ruled(rule, can_ask=situation.interactive, lost=() if every is None else (every,))
@@ -27,6 +27,10 @@ def vscode(setup: Setup, call: Call, *, situation: Situation) -> Decision:
     why = "the tool does not say that it only reads"
     decision = asked(why, can_ask=situation.interactive)
     return Decision(decision.effect, decision.why, review=review)
+
+
+def _names(call: Call) -> tuple[str, ...]:
+    return call.name.model, call.name.canonical, call.tool
 
 
 def zed(setup: Setup, call: Call, *, situation: Situation) -> Decision:

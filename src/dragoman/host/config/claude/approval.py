@@ -34,7 +34,8 @@ class Approvals:
 
     def held(self, config: ServerConfig) -> Standing | None:
         """What keeps the server from being used, or None."""
-        return self._project_file(config) if config.scope == "project" else self._switched_off(config)
+        held = self._project_file(config) if config.scope == "project" else None
+        return held or self._switched_off(config)
 
     def _switched_off(self, config: ServerConfig) -> Standing | None:
         off = None if self.project is None else self.project.members.get("disabledMcpServers")

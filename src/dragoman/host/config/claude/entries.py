@@ -16,6 +16,7 @@ from dragoman.host.config.located import JsonError, Node, parse
 from dragoman.host.config.record import Origin, Problem, Scope, ServerConfig, ServerFile, Wire
 
 HOST: Final = "claude-code"
+PLUGIN: Final = "claude-plugin"
 
 RESERVED: Final = frozenset(
     {"workspace", "claude-in-chrome", "computer-use", "Claude Preview", "Claude Browser"}
@@ -128,6 +129,7 @@ def entry(name: str, node: Node, *, origin: Origin, brought: Brought) -> ServerC
         host=HOST,
         scope=brought.scope,
         sign_in=transport in ("http", "sse"),
+        syntax=PLUGIN if brought.plugin else HOST,
         variables=brought.variables,
         raw=node.value,
     )

@@ -41,24 +41,24 @@ class Matching:
     """How a host matches.
 
     `name_for_any`: an entry with a name admits a server of any transport, even where there are entries
-    for its URL or its command. `fold_path`: the whole URL is matched without regard to case.
+    for its URL or its command. `fold_path`: the whole URL is matched without regard to case. `user`: who
+    is named before the host is a part of it, which no `*` stands for.
     """
 
     name_for_any: bool = False
     fold_path: bool = False
+    user: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Lists:
     """The lists of all files together. `allowed` is None where no file has one: then all are allowed.
 
-    `keys` are those of the allowlist as written, of entries that were dropped too. `env` are variables
-    that the organisation sets, for references in the lists.
+    `env` are variables that the organisation sets, for references in the lists.
     """
 
     allowed: tuple[Entry, ...] | None = None
     denied: tuple[Entry, ...] = ()
-    keys: frozenset[Key] = frozenset()
     env: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -79,12 +79,6 @@ def entries(node: Node | None, file: str, *, deny: bool) -> tuple[list[Entry], l
         words = tuple(str(word.value) for word in inner.items)
         found.append(Entry(key, words if inner.items else str(inner.value), where))
     return found, problems
-
-
-def keys(node: Node | None) -> frozenset[Key]:
-    """The keys that the entries of a list have, valid or not."""
-    items = () if node is None else [item.members for item in node.items]
-    return frozenset(key for members in items for key in _KEYS if key in members)
 
 
 def _key(node: Node) -> Key:
@@ -133,9 +127,8 @@ def refusal(
     if lists.allowed is None:
         return None
     own: Key = "serverCommand" if server.command is not None else "serverUrl"
-    # A name counts only where nothing is said of commands, or of URLs; as written, so that an entry
-    # that was dropped does not open the door.
-    by_name = how.name_for_any or own not in lists.keys
+    # A name counts only where no entry, of those that are valid, is about commands or about URLs.
+    by_name = how.name_for_any or all(entry.key != own for entry in lists.allowed)
     for entry in lists.allowed:
         if (entry.key == own or (entry.key == "serverName" and by_name)) and _hits(
             entry, server, env=env, deny=False, how=how
@@ -199,6 +192,10 @@ def _url(pattern: str, url: str, *, wide: bool, how: Matching) -> bool:
     if parts is None:
         return False
     scheme, host, path = parts
+    if how.user:
+        user = _PARTS.fullmatch(url)
+        if user is None or user["host"].rpartition("@")[0] != wanted["host"].rpartition("@")[0]:
+            return False
     return (
         fits(wanted["scheme"].lower(), scheme)
         and fits(_host(wanted["host"], scheme), host)

@@ -7,7 +7,7 @@ command line, lists of the organisation, switched off, approval, then its place 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from dragoman.host.config import fields
@@ -20,7 +20,7 @@ from dragoman.host.config.claude.entries import (
     read_table,
     servers_of,
 )
-from dragoman.host.config.claude.policy import Entry, Key, Lists, entries, keys, literal, refusal, unfit
+from dragoman.host.config.claude.policy import Entry, Lists, entries, literal, refusal, unfit
 from dragoman.host.config.claude.settings import Settings, read_settings
 from dragoman.host.config.fields import Bad
 from dragoman.host.config.located import JsonError, Node, parse
@@ -41,6 +41,7 @@ from dragoman.host.config.record import (
 _ORDER: Final[tuple[Scope, ...]] = ("cli", "managed", "local", "project", "user", "plugin", "connector")
 _PLUGIN_ONLY: Final = "strictPluginOnlyCustomization"
 _EXCLUSIVE: Final = "exclusive"
+_CONNECTORS: Final = "ENABLE_CLAUDEAI_MCP_SERVERS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +266,9 @@ def _elsewhere(
     config: ServerConfig, files: _Files, *, situation: Situation, plugin_only: Origin | None
 ) -> Standing | None:
     """Whether something else than this entry's file is all that counts."""
-    if files.exclusive is not None and config.scope != "managed":
+    if config.scope == "connector" and (off := _connectors_off(files.settings, situation)) is not None:
+        return Standing(config, "disabled", *off)
+    if files.exclusive is not None and not _beside(config, files):
         why = f"{files.exclusive.file} is there: only its servers are used"
         return Standing(config, "blocked", why, Origin(files.exclusive.file))
     if situation.strict and config.scope != "cli":
@@ -277,13 +280,29 @@ def _elsewhere(
     return None
 
 
+def _connectors_off(settings: Sequence[Settings], situation: Situation) -> tuple[str, Origin | None] | None:
+    """Who has switched an account's connectors off: any of the files, or the environment."""
+    for item, node in _nodes(settings, "disableClaudeAiConnectors"):
+        if node.value is True:
+            return "`disableClaudeAiConnectors` is true", fields.origin(node, item.source.file)
+    if situation.env.get(_CONNECTORS, "").strip().lower() in ("false", "0"):
+        return f"{_CONNECTORS} is false", None
+    return None
+
+
+def _beside(config: ServerConfig, files: _Files) -> bool:
+    """Whether an entry may be there beside the organisation's own file."""
+    allows = any(
+        item.scope == "managed" and item.value("allowAllClaudeAiMcps") is True for item in files.settings
+    )
+    return config.scope == "managed" or (config.scope == "connector" and allows)
+
+
 def _barred(config: ServerConfig, files: _Files, *, lists: Lists, situation: Situation) -> Standing | None:
-    """Whether the organisation's lists are against it; its own servers are not subject to them."""
-    if config in files.given:
-        return None
+    """Whether the organisation's lists are against it; what it gives itself needs no list to allow it."""
     own = files.exclusive is not None and config.origin.file == files.exclusive.file
-    if own and literal(config):
-        return None
+    if config in files.given or (own and literal(config)):
+        lists = replace(lists, allowed=None)
     refused = refusal(config, lists, env=situation.env)
     return None if refused is None else Standing(config, "blocked", *refused)
 
@@ -305,13 +324,12 @@ def _lists(settings: Sequence[Settings]) -> tuple[Lists, list[Problem]]:
     problems: list[Problem] = []
     allowed: list[Entry] = []
     denied: list[Entry] = []
-    said: frozenset[Key] = frozenset()
     is_set = False
     for item, node in _nodes(settings, "allowedMcpServers"):
         if locked and item.scope != "managed":
             continue
         found, bad = entries(node, item.source.file, deny=False)
-        is_set, said = True, said | keys(node)
+        is_set = True
         allowed += found
         problems += bad
     for item, node in _nodes(settings, "deniedMcpServers"):
@@ -322,7 +340,7 @@ def _lists(settings: Sequence[Settings]) -> tuple[Lists, list[Problem]]:
     for item, node in _nodes(settings, "env"):
         if item.scope == "managed":
             env |= {name: part.value for name, part in node.members.items() if isinstance(part.value, str)}
-    return Lists(tuple(allowed) if is_set else None, tuple(denied), said, env), problems
+    return Lists(tuple(allowed) if is_set else None, tuple(denied), env), problems
 
 
 def _nodes(settings: Sequence[Settings], name: str) -> Iterator[tuple[Settings, Node]]:
