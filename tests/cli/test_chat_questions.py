@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from dragoman.cli import output
 from dragoman.cli.chat_person import asking, shown, starting
 from dragoman.host import Decision, Name, Question, ServerConfig
 from dragoman.host.config.record import Origin
 from dragoman.model import Tool
+from dragoman.schema.escapes import harmless
 
 
 def entry(**members: Any) -> str:
     made = {"transport": "stdio", "command": "node", **members}
     config = ServerConfig("tools", origin=Origin(".mcp.json", 3, 5), **made)
-    return "\n".join(map(output.harmless, starting(config)))
+    return "\n".join(map(harmless, starting(config)))
 
 
 def question(arguments: dict[str, Any], *, tool: str = "send", why: str = "no rule matches") -> list[str]:
@@ -70,7 +70,7 @@ def test_no_part_forges_a_line_or_steers_the_terminal(evil):
     assert "\u202e" not in text
     assert "\u200b" not in text
     lines = question({evil: {evil: evil}}, tool=evil, why=evil)
-    assert len("\n".join(map(output.harmless, lines)).split("\n")) == 3
+    assert len("\n".join(map(harmless, lines)).split("\n")) == 3
     assert "\u200b" not in lines[1]
 
 

@@ -21,6 +21,7 @@ from dragoman.host.options import SESSION
 from dragoman.model import ElicitParams, ElicitResult, Tool
 from dragoman.protocol.naming import Name
 from dragoman.protocol.secrets import secret_setting
+from dragoman.schema.escapes import harmless
 
 Preset = Literal["yes", "no"]
 _YES: Final = frozenset({"y", "yes"})
@@ -147,7 +148,7 @@ def shown(value: object) -> str:
         text = msgspec.json.encode(value).decode()
     except UnicodeEncodeError:  # half of a pair, which JSON lets people write
         text = json.dumps(value)
-    return _UNSEEN.sub(lambda found: _escape(found[0]), output.harmless(text))
+    return _UNSEEN.sub(lambda found: _escape(found[0]), harmless(text))
 
 
 def _escape(char: str) -> str:

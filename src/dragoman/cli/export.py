@@ -20,6 +20,7 @@ from dragoman.host.export.files import Journal
 from dragoman.host.export.targets import Exported, Left, Whose, export, place, servers_of
 from dragoman.host.locations import Machine
 from dragoman.host.reading import installed, read_setup, text_of, this_machine
+from dragoman.schema.escapes import harmless
 
 _STYLES: Final[Mapping[str, str]] = {"+": "green", "-": "red", "@": "blue"}
 
@@ -192,7 +193,7 @@ def _paint(work: _Work, brush: Brush, *, written: bool) -> None:
     for line in _diff(work):
         head = line.startswith(("+++", "---"))
         style = "bold" if head else _STYLES.get(line[:1], "")
-        text = output.harmless(line)
+        text = harmless(line)
         output.line(brush(style, text) if style else text)
     notes = [f"{one.name}: {note}" for one in work.done.written for note in one.notes]
     for title, lines in (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -13,11 +12,8 @@ import msgspec
 
 from dragoman.cli import failure
 from dragoman.errors import DragomanError
-from dragoman.schema.shapes import is_array, is_object
+from dragoman.schema.escapes import harmless, writable
 
-# Control characters, halves of pairs, and those that turn the direction of text around: a server's words
-# must not move the cursor, change colours or make a line read as another one.
-_STEERING: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _GAP: Final = "  "
 _NARROWEST: Final = 8  # what a column keeps
 _COLUMNS: Final = 80  # of a terminal that does not know its own width
@@ -29,17 +25,8 @@ def envelope(*, ok: bool, value: Any) -> None:
     try:
         text = msgspec.json.encode(body).decode()
     except UnicodeEncodeError:  # half of a surrogate pair, which JSON lets people write
-        text = msgspec.json.encode(_writable(msgspec.to_builtins(body))).decode()
+        text = msgspec.json.encode(writable(msgspec.to_builtins(body))).decode()
     line(text)
-
-
-def _writable(value: Any) -> Any:
-    """A JSON value in which what no encoding has stands as an escape."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode()
-    if is_object(value):
-        return {_writable(name): _writable(inner) for name, inner in value.items()}
-    return [_writable(inner) for inner in value] if is_array(value) else value
 
 
 def line(text: str) -> None:
@@ -82,11 +69,6 @@ def _write(stream: TextIO, value: str, *, end: str = "\n") -> None:
     except UnicodeEncodeError:
         encoding = stream.encoding or "ascii"
         stream.write(value.encode(encoding, "backslashreplace").decode(encoding))
-
-
-def harmless(value: str) -> str:
-    """The text with control characters shown as escapes; line ends and tabs stay."""
-    return _STEERING.sub(lambda match: repr(match[0])[1:-1], value.replace("\r\n", "\n"))
 
 
 def flat(value: str) -> str:

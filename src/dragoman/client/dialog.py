@@ -5,13 +5,13 @@ Pure: texts in and out, one step at a time. Who writes and reads them is not kno
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from msgspec import UNSET, UnsetType
 
 from dragoman.client.fields import Field, fields
 from dragoman.model import ElicitParams, ElicitResult, ElicitValue
+from dragoman.schema.escapes import harmless
 
 BACK: Final = "<"
 DECLINE: Final = "!"
@@ -24,8 +24,6 @@ _HELP: Final = (
 )
 _YES: Final = frozenset({"", "y", "yes"})
 _NO: Final = frozenset({"n", "no", DECLINE})
-# What would move the cursor, change colours, or turn the direction of text around.
-_STEERING: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 class Dialog:
@@ -38,16 +36,16 @@ class Dialog:
         self._values: dict[str, ElicitValue] = {}
         self._skipped: set[str] = set()
         self._place = 0
-        self._note = f"{clean(server or 'the server')} asks: {clean(params.message)}\n"
+        self._note = f"{harmless(server or 'the server')} asks: {harmless(params.message)}\n"
         if params.mode == "url":
             self._note += (
-                f"  to open this page yourself: {clean('' if params.url is UNSET else params.url)}\n"
+                f"  to open this page yourself: {harmless('' if params.url is UNSET else params.url)}\n"
             )
             return
         try:
             self._fields = fields(params.requested_schema)
         except ValueError as exc:
-            self._note += f"  this form cannot be shown, and is cancelled: {clean(str(exc))}\n"
+            self._note += f"  this form cannot be shown, and is cancelled: {harmless(str(exc))}\n"
             self.result = ElicitResult(action="cancel")
         else:
             if self._fields:
@@ -75,14 +73,16 @@ class Dialog:
     # One field -----------------------------------------------------------------------------------
 
     def _question(self, field: Field) -> str:
-        text = f"{clean(field.title)}"
+        text = f"{harmless(field.title)}"
         if field.description:
-            text += f": {clean(field.description)}"
+            text += f": {harmless(field.description)}"
         lines = [text]
-        lines += [f"  {number}  {clean(title)}" for number, (_, title) in enumerate(field.choices, start=1)]
+        lines += [
+            f"  {number}  {harmless(title)}" for number, (_, title) in enumerate(field.choices, start=1)
+        ]
         optional = "" if field.required else ", may be left empty"
         standing = self._standing(field)
-        default = "" if standing is UNSET else f" [{clean(field.show(standing))}]"
+        default = "" if standing is UNSET else f" [{harmless(field.show(standing))}]"
         return "\n".join(lines) + f"\n  {field.expects}{optional}{default}> "
 
     def _standing(self, field: Field) -> ElicitValue | UnsetType:
@@ -110,7 +110,7 @@ class Dialog:
             else:
                 value = field.read(line.removeprefix("\\"))
         except ValueError as exc:
-            self._note = f"  {clean(str(exc))}\n"
+            self._note = f"  {harmless(str(exc))}\n"
             return
         self._values[field.name] = value
         self._skipped.discard(field.name)
@@ -136,7 +136,7 @@ class Dialog:
         if self._params.mode == "url":
             return "  open it, then go on? [Y/n]> "
         lines = [
-            f"  {clean(field.title)}: {clean(field.show(self._values[field.name]))}"
+            f"  {harmless(field.title)}: {harmless(field.show(self._values[field.name]))}"
             for field in self._fields
             if field.name in self._values
         ]
@@ -152,9 +152,4 @@ class Dialog:
             form = self._params.mode != "url"
             self.result = ElicitResult(action="accept", content=self._values if form else UNSET)
         else:
-            self._note = f"  expected yes or no, received {clean(word)!r}\n"
-
-
-def clean(text: str) -> str:
-    """A server's text, with what steers a terminal shown as escapes."""
-    return _STEERING.sub(lambda match: repr(match[0])[1:-1], text.replace("\r\n", "\n"))
+            self._note = f"  expected yes or no, received {harmless(word)!r}\n"

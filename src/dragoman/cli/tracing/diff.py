@@ -11,6 +11,7 @@ from dragoman.cli.tracing import chosen
 from dragoman.cli.tracing.show import record
 from dragoman.errors import UsageError
 from dragoman.host.trace.comparing import compare, pair
+from dragoman.schema.escapes import harmless
 
 DIFFERENT = failure.TOOL
 
@@ -33,10 +34,10 @@ def run(options: Namespace) -> int:
         output.envelope(ok=True, value=value)
     else:
         brush = Brush.for_stdout(colour=not options.no_color, full=True)
-        output.line(brush("bold", output.harmless(compared.told)))
+        output.line(brush("bold", harmless(compared.told)))
         for part, lines in compared.parts.items():
             for place, line in enumerate(lines):
                 label = brush("yellow", part.ljust(11)) if place == 0 else " " * 11
-                output.line(f"  {label}{output.harmless(line)}")
+                output.line(f"  {label}{harmless(line)}")
         faults.note()
     return failure.DONE if compared.same else DIFFERENT

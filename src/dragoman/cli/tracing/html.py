@@ -17,6 +17,7 @@ from dragoman.cli.tracing import paint
 from dragoman.host.trace.calls import Call, Newest
 from dragoman.host.trace.reading import Line
 from dragoman.host.trace.timeline import Bar, Stretch, stretches
+from dragoman.schema.escapes import harmless
 from dragoman.version import VERSION
 
 _LONGEST: Final = 20_000  # characters of a value that a page shows
@@ -144,7 +145,7 @@ def _value(text: str) -> str:
 
 def _text(value: str) -> str:
     """A text as text: nothing in it is markup, and what steers is shown."""
-    return escape(output.harmless(value).encode("utf-8", "replace").decode(), quote=True)
+    return escape(harmless(value).encode("utf-8", "replace").decode(), quote=True)
 
 
 _STYLE: Final = """\

@@ -14,6 +14,7 @@ from dragoman.cli.brush import Brush
 from dragoman.host.trace.calls import Call
 from dragoman.host.trace.reading import Line
 from dragoman.host.trace.timeline import Bar, Stretch
+from dragoman.schema.escapes import harmless
 from dragoman.schema.shapes import is_array, is_object
 
 Fact: TypeAlias = tuple[str, str, str]
@@ -196,7 +197,7 @@ def _field(brush: Brush, label: str, *, text: str, style: str, stem: str) -> Ite
         shown = output.cut(output.flat(text[: _WIDEST * 2]), room if brush.terminal else _WIDEST)
         yield f"{stem}  {name}{brush(style, shown) if style else shown}".rstrip()
         return
-    for number, line in enumerate(_lines(output.harmless(text), room if brush.terminal else None)):
+    for number, line in enumerate(_lines(harmless(text), room if brush.terminal else None)):
         left = name if number == 0 else " " * _LABEL
         yield f"{stem}  {left}{brush(style, line) if style else line}".rstrip()
 

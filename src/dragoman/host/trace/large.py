@@ -15,6 +15,7 @@ import msgspec
 
 from dragoman.errors import UsageError
 from dragoman.host.trace.redaction import OWN
+from dragoman.schema.escapes import writable
 from dragoman.schema.shapes import is_array, is_object
 
 _IDS: Final = ("type", "id", "name", "tool_use_id")
@@ -143,18 +144,8 @@ def encode(value: Any) -> bytes:
     """A JSON value, as it stands in a line; what JSON has no form for becomes its text."""
     try:
         return _ENCODER.encode(value)
-    except UnicodeEncodeError:  # half of a surrogate pair, which UTF-8 has no form for
-        return _ENCODER.encode(_whole_text(value))
-
-
-def _whole_text(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode()
-    if is_object(value):
-        return {_whole_text(name): _whole_text(inner) for name, inner in value.items()}
-    if is_array(value):
-        return [_whole_text(inner) for inner in value]
-    return value
+    except UnicodeEncodeError:
+        return _ENCODER.encode(writable(value))
 
 
 _ENCODER: Final = msgspec.json.Encoder(enc_hook=str)
