@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import signal
 import socket
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +17,7 @@ import pytest
 from dragoman import Server
 from dragoman.cli.run import address
 from dragoman.errors import UsageError
-from tests.cli.shell import dragoman
+from tests.cli.shell import TIME_LIMIT, dragoman
 
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -72,6 +77,34 @@ def test_a_file_that_serves_by_itself_is_served_all_the_same(tmp_path: Path) -> 
 def test_prints_of_the_file_are_not_on_the_wire(tmp_path: Path) -> None:
     prints = "import os, sys\nprint('hello')\nos.write(1, b'raw\\n')\nsys.stdout.write('no end')\n"
     assert served(f"{prints}server = Server('a')", cwd=tmp_path) == "a"
+
+
+def test_who_starts_it_by_hand_is_told_that_it_waits_for_a_host(tmp_path: Path) -> None:
+    (tmp_path / "server.py").write_text(
+        MAKE + "server = Server('a')\nif __name__ == '__main__': server.run()"
+    )
+    for words in (["-m", "dragoman", "run", "server.py"], ["server.py"]):
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen(
+            [sys.executable, *words],
+            cwd=tmp_path,
+            stdin=theirs,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        os.close(theirs)
+        try:
+            assert process.stderr is not None
+            told = process.stderr.readline() + process.stderr.readline()
+            assert b"serving over stdio: a host starts this" in told
+            assert b"try: dragoman list" in told
+            process.send_signal(signal.SIGINT)
+            out, _ = process.communicate(timeout=TIME_LIMIT)
+            assert (process.returncode, out) == (0, b"")
+        finally:
+            process.kill()
+            process.wait()
+            os.close(ours)
 
 
 def test_the_file_reads_an_empty_stdin_and_not_the_protocol(tmp_path: Path) -> None:

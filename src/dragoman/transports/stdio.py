@@ -35,6 +35,9 @@ HELD = 256 * 1024  # bytes that are written at once, whatever else this turn bri
 DRAIN_SECONDS = 10.0
 _PARTING = 1.0  # seconds in which answers that were there already leave, once the serving was cancelled
 MAX_IN_FLIGHT = 1024
+_WAITING = """\
+dragoman: serving over stdio: a host starts this, and writes JSON-RPC messages to it; Ctrl-C ends it
+  try: dragoman list or dragoman call with the file's path, or serve HTTP (--http 8000, run("http"))"""
 
 
 class Streams(msgspec.Struct, frozen=True):
@@ -362,6 +365,8 @@ async def _serve(kernel: Kernel, streams: Streams) -> None:
     session = _Session(kernel, streams, limits=DEFAULT, max_in_flight=MAX_IN_FLIGHT)
     await session.open()
     session.heed_signals()
+    if os.isatty(streams.reader):
+        print(_WAITING, file=sys.stderr, flush=True)  # noqa: T201  # a person sits there, and would wait too
     await session.run(DRAIN_SECONDS)
     if session.connection.stubborn or THREADS.working:
         # What is left cannot be stopped: the loop would wait for a coroutine that heeds no cancellation,
