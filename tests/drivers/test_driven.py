@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -139,6 +140,32 @@ async def test_cancellation_reaches_work_that_waits_at_any_time(turns: int) -> N
         with pytest.raises(asyncio.CancelledError):
             await task
     assert seen == ["cancelled"]
+
+
+@pytest.mark.parametrize("turns", [0, 1, 5])
+@pytest.mark.parametrize("kind", ["future", "turn"])
+async def test_a_cancellation_that_was_caught_is_over(kind: str, turns: int) -> None:
+    found: list[Any] = []
+
+    async def works() -> None:
+        loop = asyncio.get_running_loop()
+        with suppress(asyncio.CancelledError):
+            await (asyncio.sleep(0) if kind == "turn" and not turns else loop.create_future())
+        found.append(sys.exc_info()[1])
+        try:
+            raise ValueError("of its own")
+        except ValueError as exc:
+            found.append(exc.__context__)
+        await asyncio.sleep(0)
+        found.append(sys.exc_info()[1])
+
+    async with beginning() as begin:
+        task = await begin(works)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        task.cancel()
+        await task
+    assert found == [None, None, None]
 
 
 async def test_cancellation_at_once_reaches_work_that_waits_for_nothing_that_can_be_cancelled() -> None:

@@ -41,20 +41,27 @@ if TYPE_CHECKING:  # a start does without it
 @coroutine
 def resumed(work: Steps[Any] | Coroutine[Any, Any, T], waiting: Any) -> Generator[Any, Any, T]:
     """Await the rest of `work`, whose first `send` gave `waiting`, in the task that began it."""
+    thrown: BaseException | None = None
     while True:
+        sent: Any = None
         try:
-            try:
-                sent = yield waiting
-            except GeneratorExit:
-                work.close()
-                raise
-            except BaseException as exc:  # noqa: BLE001  # whatever is thrown in goes to the work, as with `await`
-                waiting = work.throw(exc)
-            else:
+            sent = yield waiting
+        except GeneratorExit:
+            work.close()
+            raise
+        except BaseException as exc:  # noqa: BLE001  # whatever is thrown in goes to the work, as with `await`
+            thrown = exc
+        # Out of the `except`: within it, all that the work does later would be done while `exc` is handled.
+        try:
+            if thrown is None:
                 waiting = work.send(sent)
+            else:
+                waiting = work.throw(thrown)
         except StopIteration as stop:
             result: T = stop.value
             return result
+        finally:
+            thrown = None  # its traceback leads here
 
 
 class _InContext:
@@ -109,23 +116,27 @@ class _Spare:
 
     async def _go_on(self) -> None:
         self.parked = True
+        cancelled: asyncio.CancelledError | None = None
         try:
             await self.handed
         except asyncio.CancelledError as exc:
             if self._work is None:
                 raise
-            # A task that is cancelled cancels what it waits for; only where that cannot be, it is told.
-            if not (self._awaited and self._waiting.cancel()):
-                try:
-                    self._wait_for(self._work.throw(exc))
-                except StopIteration:
-                    return
-        if self._work is None:
+            cancelled = exc
+        work = self._work
+        if work is None:
             return  # what began here has ended
+        # A task that is cancelled cancels what it waits for; only where that cannot be, it is told.
+        if cancelled is not None and not (self._awaited and self._waiting.cancel()):
+            try:
+                self._wait_for(work.throw(cancelled))
+            except StopIteration:
+                return
+        cancelled = None  # its traceback leads here
         if self._awaited:
             # Others may have begun to wait for the same future since, which takes this mark away.
             self._waiting._asyncio_future_blocking = True  # noqa: SLF001  # the mark of `await` on futures of any kind
-        await resumed(self._work, self._waiting)
+        await resumed(work, self._waiting)
 
 
 def _attributes(task: asyncio.Task[None]) -> Mapping[str, Any]:
@@ -136,7 +147,8 @@ def _attributes(task: asyncio.Task[None]) -> Mapping[str, Any]:
         delattr(task, mark)  # and now it is empty
     except AttributeError:  # a task of another kind, which takes none
         return {}
-    return next((found for found in get_referents(task) if type(found) is dict and not found), {})
+    empty: list[Mapping[str, Any]] = [one for one in get_referents(task) if one == {}]
+    return empty[0] if empty else {}
 
 
 class Starter:
