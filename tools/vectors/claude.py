@@ -114,7 +114,7 @@ def _env(given: Case) -> dict[str, Any]:
         }
     config = found.servers[0].config
     full, missing = expand(config, told.env)
-    child = environment(full, told.env, folder=told.folder)
+    child = environment(full, told.env, folder=told.folder, session="s")
     return {
         **outcome(found, told.env),
         **facts(config, told.env),
@@ -123,7 +123,7 @@ def _env(given: Case) -> dict[str, Any]:
         "loads": Present(found.servers[0].state == "active"),
         "server": Present(True),
         **children(child),
-        "added": Child({**child, "CLAUDE_CODE_SESSION_ID": ""}),
+        "added": Child(child),
     }
 
 

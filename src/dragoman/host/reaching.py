@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, Final
 
 import msgspec
@@ -30,6 +31,7 @@ _SCHEMES: Final[Mapping[str, tuple[str, ...]]] = {
 _LINE: Final = re.compile(r"(?:export\s+)?(?P<name>[A-Za-z_][A-Za-z0-9_.]*)\s*=\s*(?P<value>.*)")
 _COMMENT: Final = re.compile(r"\s+#.*")
 _LARGEST: Final = 1 << 20  # bytes of a file of variables
+_SESSION: Final = token_hex(16)  # of all that this process runs
 _STARTUP: Final = 30.0  # seconds, where nothing is known of a host's
 _encode: Final = msgspec.json.Encoder(order="deterministic").encode
 
@@ -52,7 +54,12 @@ class Plan:
     @property
     def key(self) -> bytes:
         """What two plans have in common that come to the same server, reached in the same way."""
-        return sha256(_encode([self.name, self.entry, self.options])).digest()
+        parts = [self.name, self.entry, self.options]
+        try:
+            data = _encode(parts)
+        except UnicodeEncodeError:  # half of a surrogate pair, which JSON lets people write
+            data = repr(parts).encode("utf-8", "backslashreplace")
+        return sha256(data).digest()
 
     @property
     def program(self) -> bool:
@@ -103,7 +110,7 @@ def _program(
         except (OSError, ValueError) as exc:
             return f"`envFile` {config.env_file!r} cannot be read: {_reason(exc)}"
         config = replace(config, env={**variables(text), **config.env})
-    whole = environment(config, env, folder="" if folder is None else str(folder))
+    whole = environment(config, env, folder="" if folder is None else str(folder), session=_SESSION)
     entry = {"command": config.command, "args": list(config.args)}
     cwd = str(base / config.cwd) if config.cwd else None if folder is None else str(folder)
     options = {**options, "env": whole, "inherit_env": False, "cwd": cwd}

@@ -21,6 +21,7 @@ MAX_FAULTS: Final = 100
 MAX_BACKTRACKS: Final = 100_000
 """Steps for a pattern with look-around or back-references; all others run in linear time."""
 
+_DRAFT_2020: Final = "json-schema.org/draft/2020-12/schema"
 _DRAFT_07: Final = "json-schema.org/draft-07/schema"
 _DIALECTS: Final = {"json-schema.org/draft/2020-12/schema": "2020-12", _DRAFT_07: "draft-07"}
 
@@ -94,6 +95,33 @@ class Validator:
 def check_schema(schema: Any) -> None:
     """Raise `InvalidSchema`, `UnsupportedDialect` or `UnresolvedReference` if the schema cannot be used."""
     Validator(schema).check()
+
+
+def shape_fault(schema: Any) -> str | None:
+    """What is wrong with a schema by the rules for schemas of 2020-12; None if nothing is.
+
+    None too for a schema that names another draft, and where no validator is installed. References are
+    not followed.
+    """
+    if is_object(schema) and _named(schema) not in ("", _DRAFT_2020):
+        return None
+    try:
+        _rules().meta.validate(
+            {**schema, "$schema": f"https://{_DRAFT_2020}"} if is_object(schema) else schema
+        )
+    except UsageError:
+        return None
+    except _validation_error() as error:
+        place = pointer(error.instance_path)
+        return f"{error.message.partition(chr(10))[0]}{f' at {place}' if place else ''}"
+    except (ValueError, RecursionError) as error:
+        return str(error)
+    return None
+
+
+def _named(schema: Any) -> str:
+    """The draft that a schema names, without scheme and `#`."""
+    return str(schema.get("$schema", "")).partition("://")[2].rstrip("#/")
 
 
 def measure(value: Any) -> tuple[int, int]:

@@ -65,14 +65,14 @@ def references(config: ServerConfig) -> Iterator[str]:
         yield config.bearer_env
 
 
-def inherited(host: str, env: Mapping[str, str], *, folder: str = "") -> dict[str, str]:
+def inherited(host: str, env: Mapping[str, str], *, folder: str = "", session: str = "") -> dict[str, str]:
     """What a program gets of the host's own environment, before anything that its entry says.
 
     Claude Code hands over all but `OTEL_*`, Codex a short list, Gemini CLI what does not sound like a
     secret. Where it is not known, little.
     """
     if host == "claude-code":
-        return _claude(env, folder)
+        return _claude(env, folder, session=session)
     if host == "codex":
         return {name: value for name, value in env.items() if name in _CODEX}
     if host == "gemini-cli":
@@ -82,7 +82,7 @@ def inherited(host: str, env: Mapping[str, str], *, folder: str = "") -> dict[st
     return {name: value for name, value in env.items() if name in _BASELINE}
 
 
-def _claude(env: Mapping[str, str], folder: str) -> dict[str, str]:
+def _claude(env: Mapping[str, str], folder: str, *, session: str) -> dict[str, str]:
     short = env.get("CLAUDE_CODE_MCP_ALLOWLIST_ENV") == "1"
     kept = {
         name: value
@@ -92,9 +92,13 @@ def _claude(env: Mapping[str, str], folder: str) -> dict[str, str]:
     kept["CLAUDECODE"] = "1"
     if folder:
         kept["CLAUDE_PROJECT_DIR"] = folder
+    if session:
+        kept["CLAUDE_CODE_SESSION_ID"] = session
     return kept
 
 
-def environment(config: ServerConfig, env: Mapping[str, str], *, folder: str = "") -> dict[str, str]:
+def environment(
+    config: ServerConfig, env: Mapping[str, str], *, folder: str = "", session: str = ""
+) -> dict[str, str]:
     """The whole environment of the program that an expanded entry starts; what the entry says wins."""
-    return {**inherited(config.host, env, folder=folder), **config.env}
+    return {**inherited(config.host, env, folder=folder, session=session), **config.env}

@@ -32,6 +32,7 @@ from dragoman.host.models.requests import body, counts, number
 from dragoman.host.models.schemas import UnfitError, properties, table, tables
 from dragoman.host.models.strictness import anthropic as held
 from dragoman.host.naming import API_NAMES
+from dragoman.schema.validate import shape_fault
 
 PROPERTY: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 IMAGES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
@@ -77,7 +78,7 @@ class Messages:
         prepared, found = prepare(tools, _RULE, most=MOST_TOOLS)
         deferred = False
         for item in prepared:
-            if (why := _refused(item.schema)) is not None:
+            if (why := _refused(item.schema, item.shown.tool.input_schema)) is not None:
                 found.left_out.append(LeftOut(item.shown.name, why))
                 continue
             found.blocks.append(_definition(found, item, strict=strict))
@@ -173,7 +174,10 @@ MESSAGES: Final = Messages()
 # Tools ------------------------------------------------------------------------------------------------------
 
 
-def _refused(schema: Mapping[str, Any]) -> str | None:
+def _refused(schema: Mapping[str, Any], written: Mapping[str, Any]) -> str | None:
+    """Why the API would refuse a schema: as it goes out, and as its server wrote it."""
+    if (fault := shape_fault(dict(written))) is not None:
+        return f"inputSchema: {fault}"
     for name in properties(schema):
         if PROPERTY.fullmatch(name) is None:
             return f"inputSchema: property {name!r}: expected 1 to 64 characters of A-Z a-z 0-9 _ . -"

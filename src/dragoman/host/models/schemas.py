@@ -151,7 +151,15 @@ def rooted(schema: Mapping[str, Any]) -> Schema:
             break
         found.pop("$ref")
         found = {**target, **found}
+    if "type" not in found and any(_objects(found.get(combinator), schema) for combinator in COMBINATORS):
+        found["type"] = "object"
     return found
+
+
+def _objects(branches: object, root: Mapping[str, Any]) -> bool:
+    """Whether there are alternatives, and each is one of objects."""
+    parts = tables(branches)
+    return bool(parts) and all(types(_target(part, root)) == ["object"] for part in parts)
 
 
 def flat(schema: Mapping[str, Any]) -> tuple[Schema, str, list[Lost]]:
