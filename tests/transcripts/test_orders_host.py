@@ -11,6 +11,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from hashlib import sha256
 from typing import Any
 
 import pytest
@@ -76,8 +77,26 @@ def golden(play: Play) -> list[dict[str, Any]]:
     (call,) = play.calls()
     text = (player.GOLDEN / f"orders-host-{play.revision}.jsonl").read_text("utf-8")
     text = text.replace('"<id>"', json.dumps(call["id"])).replace("<version>", VERSION)
-    lines = [json.loads(line) for line in text.replace("<transport>", play.transport).splitlines()]
+    place = ".mcp.json:3" if play.transport == "stdio" else "http.mcp.json:3"
+    text = text.replace("<transport>", play.transport).replace("<config>", place)
+    lines = [json.loads(line) for line in text.splitlines()]
     return [line for line in lines if "note" not in line]
+
+
+def definitions(play: Play) -> dict[str, dict[str, str]]:
+    """By tool, the hashes of what the server listed: SHA-256 of JSON without blanks, its members sorted."""
+    answers = [json.loads(frame.data) for frame in play.frames if frame.direction == "in"]
+    (listed,) = [answer["result"]["tools"] for answer in answers if "tools" in answer.get("result", {})]
+    return {
+        tool["name"]: {
+            part: sha256(
+                json.dumps(tool[part], sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+            ).hexdigest()
+            for part in ("title", "description", "inputSchema", "outputSchema", "annotations")
+            if part in tool
+        }
+        for tool in listed
+    }
 
 
 def check(play: Play) -> None:
@@ -87,6 +106,10 @@ def check(play: Play) -> None:
     for line in lines:
         assert line.pop("at").endswith("Z")
         assert line.pop("ms", 0) >= 0
+        if line["kind"] == "tool_use":
+            # A function has no folder in which the texts could be kept.
+            expected = {**definitions(play)[line["tool"]], "kept": False}
+            assert line.pop("definition") == expected
     assert [player.exact(line) for line in lines] == [player.exact(line) for line in golden(play)]
     # The line in the trace is the frame on the wire, under the server's own name for the tool.
     assert [line["request"] for line in lines if line["kind"] == "tools/call"] == play.calls()
