@@ -6,10 +6,15 @@ import ast
 import subprocess
 import sys
 from functools import cache
+from importlib.util import resolve_name
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import dragoman
+import dragoman.host
+import dragoman.testing
 from tests.needs import ROOT
 from tools.house.__main__ import FILE_RULES, check, load, tracked
 from tools.house.graph import LAYERS, WHOLE
@@ -165,14 +170,20 @@ def test_complexity_counts_ways_through(body: str, expected: int) -> None:
 # --- the public face --------------------------------------------------------------------------------
 
 
-def test_every_public_name_resolves() -> None:
-    for name in dragoman.__all__:
-        assert getattr(dragoman, name) is not None
-        assert name in dir(dragoman)
+@pytest.mark.parametrize(
+    "package", [dragoman, dragoman.host, dragoman.testing], ids=lambda found: found.__name__
+)
+def test_every_public_name_resolves(package: ModuleType) -> None:
+    for name in package.__all__:
+        assert getattr(package, name) is not None
+        assert name in dir(package)
 
 
-def test_lazy_names_checkers_names_and_all_agree() -> None:
-    module = ast.parse((ROOT / "src/dragoman/__init__.py").read_text())
+@pytest.mark.parametrize(
+    "package", [dragoman, dragoman.host, dragoman.testing], ids=lambda found: found.__name__
+)
+def test_lazy_names_checkers_names_and_all_agree(package: ModuleType) -> None:
+    module = ast.parse(Path(str(package.__file__)).read_text())
     checked = {
         (alias.asname or alias.name): statement.module
         for block in module.body
@@ -181,8 +192,9 @@ def test_lazy_names_checkers_names_and_all_agree() -> None:
         if isinstance(statement, ast.ImportFrom)
         for alias in statement.names
     }
-    assert checked == dragoman._HOMES
-    assert set(dragoman.__all__) == {*checked, "__version__"}
+    homes = {name: resolve_name(home, package.__name__) for name, home in package._HOMES.items()}
+    assert checked == homes
+    assert set(package.__all__) - {"__version__"} == set(checked)
 
 
 def test_unknown_public_name_is_an_attribute_error_that_names_it() -> None:

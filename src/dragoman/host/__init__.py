@@ -24,35 +24,45 @@ if TYPE_CHECKING:
     from dragoman.host.files import HostFiles
     from dragoman.host.host import Host
     from dragoman.host.locations import Machine
+    from dragoman.host.lock import Lock, read_lock, write_lock
     from dragoman.host.loop import Run
-    from dragoman.host.models.base import Shown, ToolUse
+    from dragoman.host.models import APIS, Api
+    from dragoman.host.models.base import Failed, Shown, TextDelta, ThoughtDelta, ToolUse
     from dragoman.host.models.scripted import Says, ScriptedModel
     from dragoman.host.naming import HostNames
-    from dragoman.host.options import Answer, Approve, Ask, HostOptions, Lock, Question
+    from dragoman.host.options import Answer, Approve, Ask, HostOptions, LockLike, Question
     from dragoman.host.outcome import Judged, Outcome
     from dragoman.host.permissions import Call, Decision, decide
     from dragoman.host.provider import Model
     from dragoman.host.provider_fault import ModelError
     from dragoman.host.reading import installed, read_own, read_setup, this_machine
     from dragoman.host.roster import Reloaded
-    from dragoman.host.run_events import Event, RunResult
+    from dragoman.host.run_events import Asking, CallEnded, CallStarted, Ended, Event, Message, RunResult
     from dragoman.host.run_options import Limits
-    from dragoman.host.run_state import RunState
+    from dragoman.host.run_state import RunState, saver
+    from dragoman.host.search import ToolIndex
     from dragoman.host.session import Frame, Session
     from dragoman.host.supervisor import Supervisor
-    from dragoman.host.talk import Prices
-    from dragoman.host.trace import Trace
+    from dragoman.host.talk import Prices, Waiting
+    from dragoman.host.trace import Redaction, Trace
     from dragoman.protocol.naming import Name, Names
 
 _HOMES = {
+    "APIS": ".models",
     "DIALECTS": ".dialects",
     "Answer": ".options",
+    "Api": ".models",
     "Approve": ".options",
     "Ask": ".options",
+    "Asking": ".run_events",
     "Call": ".permissions",
+    "CallEnded": ".run_events",
+    "CallStarted": ".run_events",
     "Decision": ".permissions",
     "Dialect": ".dialects",
+    "Ended": ".run_events",
     "Event": ".run_events",
+    "Failed": ".models.base",
     "Frame": ".session",
     "Host": ".host",
     "HostFiles": ".files",
@@ -60,8 +70,10 @@ _HOMES = {
     "HostOptions": ".options",
     "Judged": ".outcome",
     "Limits": ".run_options",
-    "Lock": ".options",
+    "Lock": ".lock",
+    "LockLike": ".options",
     "Machine": ".locations",
+    "Message": ".run_events",
     "Model": ".provider",
     "ModelError": ".provider_fault",
     "Name": "dragoman.protocol.naming",
@@ -71,6 +83,7 @@ _HOMES = {
     "Prices": ".talk",
     "Problem": ".config.record",
     "Question": ".options",
+    "Redaction": ".trace",
     "Reloaded": ".roster",
     "Rule": ".config.record",
     "Run": ".loop",
@@ -86,25 +99,39 @@ _HOMES = {
     "Source": ".config.record",
     "Standing": ".config.record",
     "Supervisor": ".supervisor",
+    "TextDelta": ".models.base",
+    "ThoughtDelta": ".models.base",
+    "ToolIndex": ".search",
     "ToolUse": ".models.base",
     "Trace": ".trace",
+    "Waiting": ".talk",
     "decide": ".permissions",
     "expand": ".config.expand",
     "installed": ".reading",
+    "read_lock": ".lock",
     "read_own": ".reading",
     "read_setup": ".reading",
+    "saver": ".run_state",
     "this_machine": ".reading",
+    "write_lock": ".lock",
 }
 
 __all__ = [
+    "APIS",
     "DIALECTS",
     "Answer",
+    "Api",
     "Approve",
     "Ask",
+    "Asking",
     "Call",
+    "CallEnded",
+    "CallStarted",
     "Decision",
     "Dialect",
+    "Ended",
     "Event",
+    "Failed",
     "Frame",
     "Host",
     "HostFiles",
@@ -113,7 +140,9 @@ __all__ = [
     "Judged",
     "Limits",
     "Lock",
+    "LockLike",
     "Machine",
+    "Message",
     "Model",
     "ModelError",
     "Name",
@@ -123,6 +152,7 @@ __all__ = [
     "Prices",
     "Problem",
     "Question",
+    "Redaction",
     "Reloaded",
     "Rule",
     "Run",
@@ -138,14 +168,21 @@ __all__ = [
     "Source",
     "Standing",
     "Supervisor",
+    "TextDelta",
+    "ThoughtDelta",
+    "ToolIndex",
     "ToolUse",
     "Trace",
+    "Waiting",
     "decide",
     "expand",
     "installed",
+    "read_lock",
     "read_own",
     "read_setup",
+    "saver",
     "this_machine",
+    "write_lock",
 ]
 
 

@@ -46,8 +46,8 @@ Approve: TypeAlias = Callable[[ServerConfig], Awaitable[bool] | bool]
 """Asked about a server of a project's file before it is started for the first time; only True is a yes."""
 
 
-class Lock(Protocol):
-    """What was agreed on once: the tools of servers as they were when somebody looked at them."""
+class LockLike(Protocol):
+    """What was agreed on once, as `Lock` has it: the tools of servers when somebody looked at them."""
 
     def check(self, server: str, tool: Tool) -> str | None:
         """Why a tool must not be called as it is now: what changed, in words; None where nothing did."""
@@ -65,7 +65,7 @@ class HostKeywords(TypedDict, total=False):
     env: Mapping[str, str] | None
     protocol: str
     tap: ServerTap | None
-    lock: Lock | None
+    lock: LockLike | None
     watch: bool
     supervisor: Supervisor | None
     spill: Path | None
@@ -99,7 +99,7 @@ class HostOptions:
     env: Mapping[str, str] | None = None
     protocol: str = "auto"
     tap: ServerTap | None = None
-    lock: Lock | None = None
+    lock: LockLike | None = None
     watch: bool = False
     supervisor: Supervisor | None = None
     spill: Path | None = None
