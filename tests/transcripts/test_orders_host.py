@@ -103,7 +103,10 @@ def check(play: Play) -> None:
     lines = [json.loads(line) for line in play.lines]
     links = [line.pop("call") for line in lines]
     assert [links.count(link) for link in dict.fromkeys(links)] == [3, 2, 2]
-    for line in lines:
+    before = "0" * 64
+    for number, line in enumerate(lines, 1):
+        assert (line.pop("seq"), line.pop("prev")) == (number, before)
+        before = line.pop("hash")
         assert line.pop("at").endswith("Z")
         assert line.pop("ms", 0) >= 0
         if line["kind"] == "tool_use":
