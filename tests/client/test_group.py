@@ -111,6 +111,10 @@ async def test_a_server_that_does_not_start_takes_no_other_with_it(tmp_path):
         assert isinstance(gone.error, ConnectError)
         with pytest.raises(ConnectError, match="no-such-program-at-all"):
             group["gone"]  # it raises
+        with pytest.raises(
+            UsageError, match=r"mcp__gone__t'\n.*server 'gone' is waiting: .*no-such-program-at-all"
+        ):
+            await group.call_tool("mcp__gone__t")
 
 
 async def test_a_server_that_hangs_is_not_waited_for():

@@ -207,6 +207,15 @@ sys.exit(main(["demo"]))
 """
 
 
+def test_from_elsewhere_places_are_told_from_the_example_s_own_folder(tmp_path):
+    done = demo("--host", "codex", "--no", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    folder = next(line for line in done.stdout.splitlines() if line.startswith("  files    "))
+    assert folder.endswith("/orders")
+    assert "(.codex/config.toml:9)\n" in done.stdout
+    assert done.stdout.count(folder.split()[-1]) == 1
+
+
 @pytest.mark.parametrize("words", [["--yes", "--no"], ["--maybe"], ["now"], ["--ful"], ["--host", "zed"]])
 def test_words_that_mean_nothing_are_usage(words):
     done = demo(*words)

@@ -34,6 +34,11 @@ def test_a_host_that_is_not_known_is_named_with_those_that_are():
         Host.from_files(host="notepad")
 
 
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(UsageError, match=r"absent: no such folder"):
+        Host.from_files(tmp_path / "absent")
+
+
 def test_an_option_that_does_not_exist_is_named():
     with pytest.raises(UsageError, match=r"Host has no option 'asks'; it has approve, ask"):
         Host.from_files(asks=yes)

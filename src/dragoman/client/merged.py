@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Container, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, Final, Generic, TypeVar, Unpack
 
@@ -251,7 +251,7 @@ def _covers(template: ResourceTemplate, uri: str) -> bool:
         return False
 
 
-def sought(name: str, names: Names, *, servers: Container[str], noun: str) -> Name:
+def sought(name: str, names: Names, *, servers: Mapping[str, Member], noun: str) -> Name:
     """What a group calls by this name. Raises UsageError if that is nothing, with what it may have meant."""
     found = names.find(name)
     if found is None or found.server not in servers:
@@ -260,5 +260,10 @@ def sought(name: str, names: Names, *, servers: Container[str], noun: str) -> Na
         listed = ", ".join(known[:_LISTED]) or "none"
         more = f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
         hint = f"did you mean {near[0]!r}?" if near else f"there is {listed}{more}"
+        absent = next(
+            (one for one in servers.values() if one.why and name.startswith(f"mcp__{one.name}__")), None
+        )
+        if absent is not None and absent.state != "connected":  # nobody knows what it has
+            hint = f"server {absent.name!r} is {absent.state}: {absent.why}"
         raise UsageError(f"no {noun} is called {name!r}", stage="call", hint=hint)
     return found

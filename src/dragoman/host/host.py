@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, Unpack
 
-from dragoman.errors import ClosedError, DragomanError
+from dragoman.errors import ClosedError, DragomanError, UsageError
 from dragoman.host.atomic import create
 from dragoman.host.calls import Calls
 from dragoman.host.config.record import Origin, Problem, Rule, ServerConfig, Setup, Source, Standing
@@ -101,10 +101,12 @@ class Host:
         those of a command line. `machine` says where files are, this one by default.
 
         Raises:
-            UsageError: the host is not known, or an option that does not exist.
+            UsageError: the host is not known, there is no such folder, or an option that does not exist.
         """
         told = HostOptions.of(options)
         dialect(host)
+        if machine is None and not Path(folder).is_dir():
+            raise UsageError(f"{folder}: no such folder")
         place = machine or this_machine(folder)
         if told.env is not None:
             place = replace(place, env=told.env)

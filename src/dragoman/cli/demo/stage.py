@@ -131,12 +131,12 @@ class Stage:
         return f"{name} {json(arguments)}", outcome, self.taken()
 
     def place(self, file: str, line: int | None = None) -> str:
-        """A place in one of the example's files, from here if that is shorter."""
+        """A place in one of the example's files, from here, or from the example where that is elsewhere."""
         path = self.run.folder / file
         try:
             shown = str(path.relative_to(Path.cwd()))
         except ValueError:
-            shown = str(path)
+            shown = file
         return shown if line is None else f"{shown}:{line}"
 
     def ruled(self, outcome: Outcome) -> tuple[str, str]:
