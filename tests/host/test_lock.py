@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.errors import UsageError
-from dragoman.host.lock import Lock, pinned, read_lock, write_lock, written
+from dragoman.host.definition import parts
+from dragoman.host.lock import Lock, read_lock, write_lock, written
 from dragoman.model import Tool, ToolAnnotations
 
 
@@ -144,6 +145,6 @@ def test_any_tool_is_written_read_and_known_again(server: str, name: str, schema
     one = tool(name, description=server, input_schema=schema)
     lock = Lock().with_(server, [one])
     path_like = json.loads(written(lock))
-    assert path_like["servers"][server]["tools"][name]["inputSchema"] == pinned(one)["inputSchema"]
+    assert path_like["servers"][server]["tools"][name]["inputSchema"] == parts(one)["inputSchema"]
     assert lock.check(server, one) is None
     assert lock.check(server, tool(name, description=server + "!", input_schema=schema)) is not None

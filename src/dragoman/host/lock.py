@@ -17,6 +17,7 @@ import msgspec
 from dragoman.errors import UsageError
 from dragoman.host.atomic import replacing
 from dragoman.host.change import Change, changes, worst
+from dragoman.host.definition import parts
 from dragoman.host.regular import read_regular
 from dragoman.model import Tool
 from dragoman.schema.shapes import is_object
@@ -24,7 +25,6 @@ from dragoman.schema.shapes import is_object
 FILE: Final = "dragoman.lock.json"
 """The lock's name, where none is given."""
 VERSION: Final = 1
-_MEMBERS: Final = ("title", "description", "inputSchema", "outputSchema", "annotations")
 _LARGEST: Final = 64 * 1024 * 1024
 _FEW: Final = 3  # changes that a refusal names
 
@@ -62,7 +62,7 @@ class Lock:
         pin = pins.get(tool.name)
         if pin is None:
             return f"{tool.name!r} of {server!r} was not there when the lock was written"
-        now = pinned(tool)
+        now = parts(tool)
         if digest(pin) == digest(now):
             return None
         found = changes(pin, now)
@@ -73,22 +73,16 @@ class Lock:
     def compare(self, server: str, tools: Iterable[Tool]) -> list[Standing]:
         """How each tool of a server stands, those that are gone too, by name."""
         pins = self.servers.get(server, {})
-        now = {tool.name: pinned(tool) for tool in tools}
+        now = {tool.name: parts(tool) for tool in tools}
         return [_stand(server, name, was=pins.get(name), now=now.get(name)) for name in sorted({*pins, *now})]
 
     def with_(self, server: str, tools: Iterable[Tool]) -> Lock:
         """The lock with a server's tools as they are now."""
-        return Lock({**self.servers, server: {tool.name: pinned(tool) for tool in tools}})
+        return Lock({**self.servers, server: {tool.name: parts(tool) for tool in tools}})
 
     def without(self, server: str) -> Lock:
         """The lock that does not know a server."""
         return Lock({name: pins for name, pins in self.servers.items() if name != server})
-
-
-def pinned(tool: Tool) -> dict[str, Any]:
-    """What is locked of a tool: title, description, both schemas, annotations."""
-    told: dict[str, Any] = msgspec.to_builtins(tool)
-    return {name: told[name] for name in _MEMBERS if name in told}
 
 
 def digest(pin: Pin) -> str:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.errors import UsageError
+from dragoman.host.definition import hashed
 from dragoman.host.explain import Facts
 from dragoman.host.trace import HIDDEN, describe
 from dragoman.host.trace.calls import Call, find
-from dragoman.host.trace.definition import describe_tool
 from dragoman.schema.shapes import is_array, is_object
 
 _PARTS = {
@@ -140,7 +140,7 @@ def _defined(then: Recorded, facts: Facts) -> Iterator[str]:
     tool = None if facts.judged is None else facts.judged.tool
     if tool is None or then.definition is None:
         return
-    now, _ = describe_tool(tool)
+    now, _ = hashed(tool)
     changed = [word for part, word in _PARTS.items() if then.definition.get(part) != now.get(part)]
     if changed:
         yield f"the tool's {', '.join(changed)} changed since"

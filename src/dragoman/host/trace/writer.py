@@ -22,8 +22,8 @@ from typing import Any, Final, Literal, TypeAlias
 import msgspec
 
 from dragoman.errors import LocalError
+from dragoman.host.definition import hashed
 from dragoman.host.permissions import Decision
-from dragoman.host.trace.definition import describe_tool
 from dragoman.host.trace.file import ChainFile
 from dragoman.host.trace.large import Large, Limits, encode, shorten
 from dragoman.host.trace.redaction import Redact, Redaction, cover
@@ -69,7 +69,7 @@ class Entry:
         more: dict[str, Any] = {}
         spilled: dict[str, bytes] = {}
         if tool is not None:
-            hashes, spilled = describe_tool(tool)
+            hashes, spilled = hashed(tool)
             more["definition"] = {"kept": self.trace.keeps, **hashes}
         if config is not None:
             more["config"] = config
