@@ -146,6 +146,32 @@ def test_a_server_that_wants_to_know_who_calls(
     assert step["fix"]
 
 
+def test_entries_with_anything_in_them_are_each_told_of_and_show_no_secret(tmp_path: Path) -> None:
+    entries = {
+        "half": {"command": "ls", "args": ["\ud800"]},
+        "header": {"type": "http", "url": "http://127.0.0.1:9/", "headers": {"X": "a\r\nb"}},
+        "address": {"type": "http", "url": "https://[::1/"},
+        "port": {"type": "http", "url": "https://127.0.0.1:99999999/"},
+        "name": {"type": "http", "url": f"https://{'a' * 70}.example/"},
+        "telling": {
+            "command": sys.executable,
+            "args": ["-c", "import os,sys; sys.exit(f'not with {os.environ[\"MY_TOKEN\"]}')"],
+            "env": {"MY_TOKEN": "${GIVEN}"},
+        },
+    }
+    (tmp_path / ".mcp.json").write_text(json.dumps({"mcpServers": entries}))
+    env = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "GIVEN": "tops3cretvalue1234"}
+    words = ("doctor", "--host", "claude-code", "--trusted")
+    done = dragoman(*words, "--json", cwd=tmp_path, env=env)
+    assert done.status == 1
+    found = {part["title"]: part["steps"][-1] for part in done.value["result"]["parts"][1:]}
+    assert {name: step["mark"] for name, step in found.items()} == dict.fromkeys(entries, "fail")
+    assert "not with [hidden]" in found["telling"]["text"]
+    assert "tops3cret" not in done.out
+    assert dragoman(*words, cwd=tmp_path, env=env).status == 1
+    assert dragoman("config", "--json", cwd=tmp_path, env=env).status == 0
+
+
 def test_nothing_to_look_at(tmp_path: Path) -> None:
     done = dragoman("doctor", cwd=tmp_path, env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"})
     assert done.status == 2

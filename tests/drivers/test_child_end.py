@@ -226,9 +226,7 @@ async def test_an_answer_written_before_death_counts_with_and_without_a_line_end
 async def test_half_an_answer_is_none() -> None:
     async with opened() as wire, asyncio.timeout(10):
         other = await wire.start("hold")
-        with pytest.raises(
-            ClosedError, match=r"in the middle of a message \[exit status 3\]"
-        ):
+        with pytest.raises(ClosedError, match=r"in the middle of a message \[exit status 3\]"):
             await wire.call("die", {"text": '{"jsonrpc":"2.0","id":$id,"result":{"la', "status": 3})
         with pytest.raises(ClosedError, match="the server ended"):
             await other
@@ -444,6 +442,7 @@ async def test_after_a_failed_start_another_may_work(tmp_path: Path) -> None:
         ("python3 server.py", "expected a list of words"),
         (b"python3", "expected a list of words"),
         ([], "received no word at all"),
+        (["python3", "\ud800"], r"command\[1\]: expected text that UTF-8 has"),
         (["python3", 7], r"command\[1\]: expected text without null characters, received int"),
         (["python3", "a\0b"], r"command\[1\]"),
         ([None], r"command\[0\].*NoneType"),
@@ -457,6 +456,8 @@ def test_a_command_that_is_none(command: object, complaint: str) -> None:
 @pytest.mark.parametrize(
     ("env", "complaint"),
     [
+        ({"TOKEN": "\ud800"}, r"env\['TOKEN'\]: expected text that UTF-8 has"),
+        ({"\ud800": "x"}, r"env: '\\ud800' is no name of a variable"),
         ({"TOKEN": 12345}, r"env\['TOKEN'\]: expected text without null characters, received int"),
         ({"TOKEN": None}, r"env\['TOKEN'\].*NoneType"),
         ({"TOKEN": "secret\0"}, r"env\['TOKEN'\]"),

@@ -9,7 +9,7 @@ import shlex
 import textwrap
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,6 +26,7 @@ from dragoman.host.dialects import DIALECTS
 from dragoman.host.doctor import Mark, Step
 from dragoman.host.files import Reading
 from dragoman.host.locations import Machine
+from dragoman.host.masking import held, without
 from dragoman.host.naming import HostNames
 from dragoman.host.overview import overview
 from dragoman.host.permissions.checking import never
@@ -163,9 +164,14 @@ async def _standing(standing: Standing, machine: Machine, *, remedy: str, timeou
         return Seen((Step("entry", "fail", way, remedy),))
     keywords: ClientKeywords = {**way.options, "connect_timeout": min(timeout, way.startup)}
     path = _path(way.options.get("env"), machine)
-    return await look(
+    seen = await look(
         dict(way.entry), keywords, name=config.name, home=machine.home, path=path, host=config.host
     )
+    secrets = held(config, machine.env)
+    steps = [
+        replace(step, text=without(step.text, secrets), fix=without(step.fix, secrets)) for step in seen.steps
+    ]
+    return replace(seen, steps=tuple(steps))
 
 
 def _path(env: Mapping[str, str] | None, machine: Machine) -> str:

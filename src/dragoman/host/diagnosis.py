@@ -32,6 +32,7 @@ from dragoman.host.models.base import Shown
 from dragoman.host.naming import HostNames
 from dragoman.model import Tool
 from dragoman.schema.shapes import is_array, is_object
+from dragoman.transports.http_base import shown_url
 
 _PATIENCE: Final = 5.0  # seconds for what is asked beside the protocol
 _SOON: Final = 14  # days that a certificate should still be good for
@@ -61,10 +62,13 @@ async def look(
         if steps[0].mark == "fail":
             return Seen(tuple(steps))
     url = _url(target)
+    keywords: ClientKeywords = {"retry_for": 0.0, **options, "name": name}
+    try:
+        client = Client(target, **keywords)
+    except DragomanError as exc:  # an address or a header that cannot be
+        return Seen((*steps, await _failed(exc, url)))
     if url is not None and url.startswith("https:"):
         steps.append(await asyncio.to_thread(certificate, url))
-    keywords: ClientKeywords = {"retry_for": 0.0, **options, "name": name}
-    client = Client(target, **keywords)
     began = time.monotonic()
     try:
         async with client:
@@ -133,8 +137,9 @@ def certificate(url: str) -> Step:
     except ssl.SSLCertVerificationError as exc:
         fix = "a certificate of a known authority for this name, or SSL_CERT_FILE for one of your own"
         return Step("tls", "fail", f"{host}: {exc.verify_message}", fix)
-    except OSError as exc:
-        return Step("tls", "fail", f"{host}:{port}: {exc.strerror or exc}", "check the address")
+    except (OSError, ValueError) as exc:  # a name that no name of a machine can be is the latter
+        said = exc.strerror if isinstance(exc, OSError) else None
+        return Step("tls", "fail", f"{host}:{port}: {said or exc}", "check the address")
     until = datetime.fromtimestamp(ssl.cert_time_to_seconds(str(found["notAfter"])), UTC)
     days = (until - datetime.now(UTC)).days
     text = f"the certificate is good until {until:%Y-%m-%d}, {days} days"
@@ -144,7 +149,7 @@ def certificate(url: str) -> Step:
 def sign_in(url: str, text: str) -> Step:
     """What a server that wants to know who calls says of how to sign in (RFC 9728)."""
     parts = urlsplit(url)
-    origin = f"{parts.scheme}://{parts.netloc}"
+    origin = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
     for place in dict.fromkeys((f"{origin}{_WELL_KNOWN}{parts.path.rstrip('/')}", f"{origin}{_WELL_KNOWN}")):
         body = _fetched(place)
         if body is not None:
@@ -156,9 +161,10 @@ def sign_in(url: str, text: str) -> Step:
 def _metadata(body: Mapping[str, Any], place: str, *, url: str) -> tuple[Any, str, str]:
     servers = body.get("authorization_servers")
     if body.get("resource") not in (url, url.rstrip("/")) and not url.startswith(str(body.get("resource"))):
-        return "fail", f"{place}: `resource` is {body.get('resource')!r}, not {url!r}", "mend the metadata"
+        text = f"{shown_url(place)}: `resource` is {body.get('resource')!r}, not {shown_url(url)!r}"
+        return "fail", text, "mend the metadata"
     if not is_array(servers) or not servers:
-        return "fail", f"{place}: `authorization_servers` names none", "mend the metadata"
+        return "fail", f"{shown_url(place)}: `authorization_servers` names none", "mend the metadata"
     return "warn", f"the server wants a sign-in, by {servers[0]}", "sign in by the host, or give it a token"
 
 

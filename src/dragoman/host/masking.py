@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
+from dragoman.host.config.expand import references
 from dragoman.host.config.record import ServerConfig
-from dragoman.host.config.references import SYNTAXES
+from dragoman.host.config.references import SYNTAXES, named
 from dragoman.protocol.secrets import PATTERNS, blotted, secret_setting
 
 HIDDEN: Final = "[hidden]"
@@ -142,6 +144,40 @@ def literals(configs: Iterable[ServerConfig]) -> dict[str, str]:
             pairs.append((config.url, shown_url(config.url, config.syntax)))
         found |= {word: seen for word, seen in pairs if word != seen}
     return dict(sorted(found.items(), key=lambda pair: -len(pair[0])))
+
+
+def held(config: ServerConfig, env: Mapping[str, str]) -> tuple[str, ...]:
+    """Secrets that the server of an entry is given, as values: programs repeat them in what they complain of.
+
+    Those that stand in the entry, and of the variables that it refers to those that are secrets by their
+    names, by their looks, or by where they go; the longest first.
+    """
+    syntax = config.syntax
+    found = {env.get(name, "") for name in references(config) if _is_value(name, env.get(name, ""))}
+    goes = [config.url or "", *config.headers.values()]
+    goes += [value for name, value in config.env.items() if secret_setting(name)]
+    goes += [word for option, word in pairwise(config.args) if secret_setting(option.lstrip("-"))]
+    names = [name for text in goes for name in named(syntax, text)]
+    names += [*config.header_env.values(), *([] if config.bearer_env is None else [config.bearer_env])]
+    found |= {env.get(name, "") for name in names}
+    for name, value in (*config.env.items(), *config.headers.items()):
+        if _is_secret(name, value, syntax=syntax):
+            found |= {value, *value.split()}
+    for word, seen in zip(config.args, shown_args(config.args, syntax), strict=True):
+        if word != seen:
+            found |= {word, word.partition("=")[2], *word.split()}
+    return tuple(sorted((value for value in found if len(value) >= _TOLD), key=lambda value: -len(value)))
+
+
+def _is_value(name: str, value: str) -> bool:
+    return secret_setting(name) or looks_secret(value)
+
+
+def without(text: str, values: Iterable[str]) -> str:
+    """A text with `[hidden]` in the place of these values, which are secrets; the longest come first."""
+    for value in values:
+        text = text.replace(value, HIDDEN)
+    return text
 
 
 def covered(text: str, hidden: Mapping[str, str]) -> str:

@@ -17,6 +17,7 @@ from dragoman.client import Client, ToolResult
 from dragoman.client.options import ClientKeywords
 from dragoman.errors import LocalError
 from dragoman.host.config.record import ServerConfig
+from dragoman.host.masking import held, without
 from dragoman.host.reaching import plan
 from dragoman.host.supervisor import Running, Supervisor, entry_of_call
 from dragoman.host.supervisor import State as RunningState
@@ -94,8 +95,9 @@ class Session:
 
     @property
     def why(self) -> str:
-        """Why it is not connected."""
-        return self._skipped or ("" if self._running is None else self._running.why)
+        """Why it is not connected, without the secrets that its program was given, and may have repeated."""
+        why = self._skipped or ("" if self._running is None else self._running.why)
+        return without(why, held(self.config, self._setting.env)) if why else ""
 
     @property
     def running(self) -> Running | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from dragoman.schema.shapes import is_array, is_object
+from dragoman.schema.shapes import is_object, is_sequence
 
 # Control characters, halves of pairs, and those that turn the direction of text around: a server's words
 # must not move the cursor, change colours or make a line read as another one.
@@ -26,4 +26,4 @@ def writable(value: Any) -> Any:
         return value.encode("utf-8", "backslashreplace").decode()
     if is_object(value):
         return {writable(name): writable(inner) for name, inner in value.items()}
-    return [writable(inner) for inner in value] if is_array(value) else value
+    return [writable(inner) for inner in value] if is_sequence(value) else value

@@ -313,11 +313,8 @@ def check_command(command: Sequence[str], name: str | None) -> list[str]:
     given: Sequence[Any] = command  # it may come from a file, with anything in it
     for index, word in enumerate(given):
         text: Any = os.fspath(word) if isinstance(word, Path) else word
-        if not isinstance(text, str) or "\0" in text:
-            message = (
-                f"command[{index}]: expected text without null characters, received {type(word).__name__}"
-            )
-            raise UsageError(message, server=name, stage="spawn")
+        if (why := _unfit(text)) is not None:
+            raise UsageError(f"command[{index}]: expected {why}", server=name, stage="spawn")
         words.append(text)
     return words
 
@@ -325,12 +322,22 @@ def check_command(command: Sequence[str], name: str | None) -> list[str]:
 def _check_env(env: Mapping[Any, Any], name: str) -> Mapping[str, str]:
     for key, value in env.items():
         # The value is not shown: it may be a secret.
-        if not isinstance(key, str) or not key or "=" in key or "\0" in key:
+        if not key or _unfit(key) is not None or "=" in key:
             raise UsageError(f"env: {key!r} is no name of a variable", server=name, stage="spawn")
-        if not isinstance(value, str) or "\0" in value:
-            message = f"env[{key!r}]: expected text without null characters, received {type(value).__name__}"
-            raise UsageError(message, server=name, stage="spawn")
+        if (why := _unfit(value)) is not None:
+            raise UsageError(f"env[{key!r}]: expected {why}", server=name, stage="spawn")
     return env
+
+
+def _unfit(text: object) -> str | None:
+    """What a word was expected to be that no program can be given; None for one that can."""
+    if not isinstance(text, str) or "\0" in text:
+        return f"text without null characters, received {type(text).__name__}"
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:  # half of a surrogate pair, which JSON lets people write
+        return "text that UTF-8 has, received half of a surrogate pair"
+    return None
 
 
 def _why_not(
