@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from base64 import urlsafe_b64encode
 from copy import deepcopy
 from typing import Any
@@ -69,6 +70,31 @@ async def test_what_a_handler_changes_of_its_caller_stays_with_it_on_one_connect
     assert told[1] == told[0]
     assert told[2] == told[0]
     assert "somebody else" not in told[0][0]["text"]
+
+
+@pytest.mark.parametrize("waits", [False, True])
+async def test_a_call_that_is_cancelled_while_it_begins_leaves_nothing_open(waits: bool) -> None:
+    server = Server("s")
+    went_on: list[int | str] = []
+
+    @server.tool
+    async def early(ctx: Context) -> None:
+        # Where client and server are in one process, the client may do so while the tool runs.
+        pair.tell("notifications/cancelled", {"requestId": ctx.request_id})
+        if waits:
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+        went_on.append(ctx.request_id)
+
+    async with Pair(server) as pair:
+        for _ in range(4):
+            asyncio.get_running_loop().call_soon(pair.send, "tools/call", {"name": "early"})
+            for _ in range(10):
+                await asyncio.sleep(0)
+            assert pair.connection.in_flight == 0
+        assert pair.frames == []
+    assert len(went_on) == (0 if waits else 4)
 
 
 async def test_a_layer_cannot_change_what_is_read_once_for_many_requests() -> None:

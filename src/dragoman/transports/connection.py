@@ -210,6 +210,8 @@ class ServerConnection:
         task = self._starter.begin(self._run(request, channel))
         if task is not None:
             channel.task = task
+            if not channel.open:
+                self._stop(id_, channel)  # it was cancelled in its first step, when it had no task yet
 
     async def _run(self, request: Request, channel: StreamChannel) -> None:
         id_ = request.id
@@ -228,6 +230,8 @@ class ServerConnection:
                 self._ended()
             send = self._transmit if channel.collector is None else channel.collector.settle
             send(answer)
+        elif channel.task is None:
+            self._silent(id_, channel)  # cancelled in its first step, which was its last
         # Else it was cancelled: it is answered by silence, and `_silent` sees to what it leaves.
 
     def _ended(self) -> None:
