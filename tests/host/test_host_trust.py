@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,27 @@ async def test_the_person_is_asked_again_about_an_entry_that_has_changed(place):
         assert found.sessions == {}
     assert asked == [str(place.ran), "--more"]
     assert len(place.starts) == 1
+
+
+async def test_a_question_that_fails_is_no_yes_and_holds_up_nothing_else(place, caplog):
+    caplog.set_level(logging.CRITICAL, "dragoman")
+    place.write("project/.mcp.json", {"mcpServers": {"service": place.entry}})
+    place.write("home/.claude.json", {"mcpServers": {"other": place.entry}})
+    asked = []
+
+    def approve(config):
+        asked.append(config.name)
+        if len(asked) < 3:
+            raise RuntimeError("no terminal")
+        return True
+
+    async with place.host("claude-code", ask=lambda question: True, approve=approve) as found:
+        assert list(found.sessions) == ["other"]
+        place.write("home/.claude/settings.json", {"permissions": {"deny": ["mcp__other"]}})
+        await found.reload()
+        assert (await found.answer(use("look", "mcp__other__{}"))).by == "permission"
+        await found.reload()
+        assert sorted(found.sessions) == ["other", "service"]
 
 
 async def test_an_approved_entry_stands_over_the_persons_own_of_its_name(place):

@@ -207,6 +207,8 @@ class Host:
             done = await self.reload()
         except DragomanError as exc:
             log.warning("files have changed: %s", exc)
+        except Exception:  # the next change is to be read all the same
+            log.exception("files have changed, and could not be read again")
         else:
             if done.why:
                 log.warning("files have changed, and what they said before still holds: %s", done.why)
@@ -220,8 +222,12 @@ class Host:
                 continue
             known = next((said for other, said in self._answers if other == config), None)
             if known is None:
-                answer = approve if isinstance(approve, bool) else approve(config)
-                known = (await answer if isawaitable(answer) else answer) is True
+                try:
+                    answer = approve if isinstance(approve, bool) else approve(config)
+                    known = (await answer if isawaitable(answer) else answer) is True
+                except Exception:  # no yes; all else that the files say holds
+                    log.exception("the question about starting server %r failed", config.name)
+                    continue
                 self._answers.append((config, known))
             if known:
                 yes.setdefault(config.name, config)
