@@ -659,6 +659,22 @@ async def test_a_changed_list_is_told_to_those_who_listen_and_to_nobody_else() -
         assert len(listener.frames) == 3
 
 
+async def test_those_who_listen_are_told_and_ended_in_the_order_in_which_they_came() -> None:
+    server = Server("s")
+    async with Pair(server) as pair:
+        ids = [
+            pair.send("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
+            for _ in range(20)
+        ]
+        await pair.said(20)
+        server.add_tool(lambda: None, name="a")
+        await pair.said(40)
+        key = "io.modelcontextprotocol/subscriptionId"
+        assert [frame["params"]["_meta"][key] for frame in pair.frames[20:]] == ids
+        await pair.connection.drain(1.0)
+        assert [frame["id"] for frame in pair.frames[40:]] == ids
+
+
 # Middleware --------------------------------------------------------------------------------------
 
 

@@ -68,7 +68,7 @@ class Hub(msgspec.Struct, eq=False):
     """All who listen to one server."""
 
     kinds: frozenset[Kind] = frozenset({"tools"})  # what this server tells of
-    subscriptions: set[Subscription] = set()
+    subscriptions: dict[Subscription, None] = {}  # a set that keeps their order
     links: set[Link] = set()
     granted: frozenset[str] = frozenset()  # members of the filter that extensions serve
     outward: list[Callable[[str], None]] = []  # who else is told of updated resources
@@ -84,11 +84,11 @@ class Hub(msgspec.Struct, eq=False):
         subscription = Subscription(call.id, wish, call.channel, call.link, ended, watched, call.principal)
         acknowledged = _Acknowledged(meta=subscription.tag(), notifications=wish)
         call.channel.notify("notifications/subscriptions/acknowledged", acknowledged)
-        self.subscriptions.add(subscription)
+        self.subscriptions[subscription] = None
         try:
             await ended
         finally:
-            self.subscriptions.discard(subscription)
+            del self.subscriptions[subscription]
         return SubscriptionsListenResult(meta=subscription.tag())
 
     def _granted(self, wish: SubscriptionFilter) -> SubscriptionFilter:
