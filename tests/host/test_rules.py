@@ -403,3 +403,22 @@ def test_rules_that_may_match_are_not():
 def test_a_rule_says_what_it_is_and_where():
     rule = Rule("deny", "x", Origin("f", 3))
     assert str(rule) == "deny x (f:3)"
+
+
+# --- what a model may write in more than one way ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [7, 7.0, "7"])
+def test_claudes_deny_of_a_number_holds_however_the_number_is_written(value):
+    found = setup("claude-code", source({"permissions": {"deny": ["mcp__s__t(n:7)"]}}, kind="settings"))
+    assert judge("claude-code", found, call(arguments={"n": value})).effect == "deny"
+    assert judge("claude-code", found, call(arguments={"n": 7.5})).effect == "ask"
+
+
+def test_geminis_pattern_that_cannot_be_read_here_denies_all_and_allows_nothing():
+    pattern = "(?<name>/etc)"  # JavaScript's
+    deny = '[[rule]]\nmcpName = "s"\nargsPattern = \'{}\'\ndecision = "{}"\npriority = 5\n'
+    for decision, effect in (("deny", "deny"), ("allow", "ask")):
+        text = deny.format(pattern, decision)
+        found = setup("gemini-cli", source(text, kind="policy", name="p.toml"))
+        assert judge("gemini-cli", found, call(arguments={"path": "/etc/x"})).effect == effect

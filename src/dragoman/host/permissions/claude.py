@@ -18,6 +18,7 @@ from dragoman.host.permissions.base import Call, Decision, asked, unruled
 from dragoman.protocol.naming import PREFIX, Name, clean
 
 _ORDER: Final[tuple[Effect, ...]] = ("deny", "ask", "allow")
+_EXPONENT: Final = 1e21  # from here on JavaScript writes numbers with one
 _INTERACTION: Final = "anthropic/requiresUserInteraction"
 _ANCHORED: Final = re.compile(r"mcp__(?P<server>[^*]+?)__(?P<tool>.+)", re.DOTALL)
 
@@ -250,5 +251,7 @@ def _has(arguments: Mapping[str, Any], condition: tuple[str, str]) -> bool:
     value = arguments[parameter]
     if isinstance(value, Mapping) or (isinstance(value, Sequence) and not isinstance(value, str)):
         return False
+    if isinstance(value, float) and value.is_integer() and abs(value) < _EXPONENT:
+        value = int(value)  # JSON has one kind of number, and the host writes 1.0 as 1
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
     return glob(wanted, text)

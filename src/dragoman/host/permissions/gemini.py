@@ -60,7 +60,7 @@ def matches(rule: Rule, call: Call, *, mode: str, interactive: bool) -> bool:
         _server(detail.get("mcpName"), call, allow=rule.effect == "allow")
         and _tool(detail.get("toolName"), detail.get("mcpName"), call=call)
         and _annotated(detail.get("toolAnnotations"), call)
-        and _arguments(detail.get("argsPattern"), call)
+        and _arguments(detail.get("argsPattern"), call, allow=rule.effect == "allow")
     )
 
 
@@ -96,14 +96,14 @@ def _annotated(wanted: Any, call: Call) -> bool:
     return all(name in call.annotations and call.annotations[name] == value for name, value in table.items())
 
 
-def _arguments(pattern: Any, call: Call) -> bool:
+def _arguments(pattern: Any, call: Call, *, allow: bool) -> bool:
     if pattern is None:
         return True
     text = json.dumps(dict(call.arguments), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     try:
         return re.search(str(pattern), text) is not None
-    except re.error:
-        return False
+    except re.error:  # what cannot be read restricts nothing: a deny then holds for all arguments
+        return not allow
 
 
 def fault(rule: Rule) -> str | None:
