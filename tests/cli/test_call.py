@@ -198,7 +198,7 @@ def test_an_unknown_tool(place: Path) -> None:
     [
         (["server.py", "add", "a"], "argument 'a': expected key=value or key:=JSON"),
         (["server.py", "add", "--args", "[1]"], "--args: expected a JSON object, received array"),
-        (["server.py", "add", "--args", "@nowhere.json"], "--args: [Errno 2] No such file or directory"),
+        (["server.py", "add", "--args", "@nowhere.json"], "--args: @nowhere.json: No such file or directory"),
         (["server.py", "add", "a=1", "a=2"], "argument 'a' is given twice"),
         (["server.py", "add", "--protocol", "1999-01-01"], "protocol: expected 'auto' or one of 2024-11-05"),
         (["nowhere.py", "add"], "target 'nowhere.py': no such file"),
@@ -216,6 +216,25 @@ def test_usage(words: list[str], message: str, place: Path) -> None:
     assert "Traceback" not in done.err
     value = dragoman("call", *words, "--json", cwd=place).value
     assert (value["ok"], value["error"]["kind"]) == (False, "usage")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["server.py", "add", '{"a": 1}'], 'try: --args \'{"key": "value"}\' for all of them as JSON'),
+        (["server.py", "add", "--args", "@absent.json"], "--args: @absent.json: No such file or directory"),
+        (["servers.json", "add"], "servers.json is a file with servers; expected one server"),
+        (["server", "add"], "try: server.py, which is a file here"),
+        (["run.sh", "add"], "try: ./run.sh, which is a file here"),
+    ],
+)
+def test_what_many_would_write(words: list[str], told: str, place: Path, tmp_path: Path) -> None:
+    (tmp_path / "server.py").write_text((place / "server.py").read_text(encoding="utf-8"), encoding="utf-8")
+    (tmp_path / "servers.json").write_text('{"mcpServers": {}}')
+    (tmp_path / "run.sh").write_text("exit 1\n")
+    done = dragoman("call", *words, cwd=tmp_path)
+    assert done.status in (2, 4)
+    assert told in done.err
 
 
 def test_a_server_that_does_not_come_up_says_why(tmp_path: Path) -> None:

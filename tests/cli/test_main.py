@@ -113,6 +113,13 @@ def test_help_of_a_command_has_examples(
         (["demo", "--host", "curser"], "did you mean 'cursor'?"),
         (["config", "exprot", "--to", "codex"], "unknown verb 'exprot': did you mean 'export'?"),
         (["trace", "shwo"], "unknown verb 'shwo': did you mean 'show'?"),
+        (["server.py"], "unknown command 'server.py': did you mean 'list server.py'?"),
+        (["https://a.example/mcp"], "did you mean 'list https://a.example/mcp'?"),
+        (["serve", "server.py"], "unknown command 'serve': did you mean 'run'?"),
+        (["list", "npx", "-y", "some-server"], "-y some-server; a command line is one TARGET, in quotes"),
+        (["call", "server.py", "add", "--left=1"], "--left=1; arguments are written key=value"),
+        (["explain", "a:b", "--timeout", "-1"], "--timeout: expected seconds above 0, received '-1'"),
+        (["doctor", "server.py", "--timeout", "0"], "--timeout: expected seconds above 0, received '0'"),
         (["--hlep"], "unknown option '--hlep': did you mean '--help'?"),
     ],
 )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from dragoman.cli.config_parsers import HOSTS
-from dragoman.cli.parsers import TARGET_HELP, TRUSTED_HELP, Parser
+from dragoman.cli.parsers import TARGET_HELP, TRUSTED_HELP, Parser, seconds
 
 
 def lock() -> Parser:
@@ -38,8 +38,8 @@ def _servers(parser: Parser) -> None:
 
 
 def _common(parser: Parser) -> None:
-    seconds = "for each server to start and list its tools (default: 30)"
-    parser.add_argument("--timeout", metavar="SECONDS", type=float, default=30.0, help=seconds)
+    limit = "for each server to start and list its tools (default: 30)"
+    parser.add_argument("--timeout", metavar="SECONDS", type=seconds, default=30.0, help=limit)
     parser.add_argument("--json", action="store_true", help="print one JSON object, in good and in bad times")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from dragoman.cli.parsers import Parser
+from dragoman.cli.parsers import Parser, seconds
 
 HOSTS: Final = (
     *("claude-code", "codex", "cursor", "vscode", "claude-desktop", "gemini-cli", "opencode", "zed"),
@@ -68,7 +68,7 @@ def explain() -> Parser:
     _added(parser)
     parser.add_argument("--trace", metavar="FILE", help="explain a call that is recorded there")
     parser.add_argument(
-        "--timeout", metavar="SECONDS", type=float, default=10.0, help="for the server to list its tools"
+        "--timeout", metavar="SECONDS", type=seconds, default=10.0, help="for the server to list its tools"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object, in good and in bad times")
     return parser

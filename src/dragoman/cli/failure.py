@@ -111,10 +111,8 @@ def record(error: DragomanError) -> dict[str, Any]:
         told["result"] = error.result
     elif isinstance(error, RemoteError):
         told["message"], told["code"] = error.message, error.code
-        if error.data is not None:
-            told["data"] = error.data
-        if hint := _advice(error):
-            told["hint"] = hint
+        more = {"data": error.data, "hint": _advice(error)}
+        told |= {name: value for name, value in more.items() if value is not None}
     elif isinstance(error, LocalError):
         told["message"] = error.message
         for name in ("server", "stage", "status", "exit_status", "hint"):

@@ -18,7 +18,14 @@ def given(options: Namespace) -> tuple[dict[str, Any], list[Word]]:
     Raises:
         UsageError: they are none.
     """
-    words = read_words(options.argument)
+    try:
+        words = read_words(options.argument)
+    except UsageError as exc:
+        if any(text.lstrip().startswith("{") for text in options.argument):
+            raise UsageError(
+                exc.message, hint='--args \'{"key": "value"}\' for all of them as JSON'
+            ) from None
+        raise
     source = options.args
     if source is None:
         return {}, words
@@ -27,6 +34,8 @@ def given(options: Namespace) -> tuple[dict[str, Any], list[Word]]:
             source = sys.stdin.read()
         elif source.startswith("@"):
             source = Path(source[1:]).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as exc:
-        raise UsageError(f"--args: {exc}") from None
+    except OSError as exc:
+        raise UsageError(f"--args: {source}: {exc.strerror}") from None
+    except UnicodeDecodeError as exc:
+        raise UsageError(f"--args: expected text: {exc}") from None
     return read_object(source), words

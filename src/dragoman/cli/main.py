@@ -56,6 +56,19 @@ _WORDS: Final = {
 # These start no server's file as a client does.
 _NO_CLIENTS: Final = frozenset({"mock", "record", "replay", "run", *_WORDS})
 
+# What other programs call them.
+_ELSEWHERE: Final = {
+    "serve": "run",
+    "start": "run",
+    "tools": "list",
+    "resources": "list",
+    "prompts": "list",
+    "inspect": "discover",
+    "servers": "config",
+    "check": "doctor",
+    "version": "--version",
+}
+
 _HELP: Final = """\
 usage: dragoman COMMAND ...
 
@@ -156,7 +169,8 @@ def _command(name: str, words: list[str]) -> int:
         options.verb = verb
     except parsers.WordsError as exc:
         near = _near(exc.word, exc.known)
-        text = f"{exc}; did you mean {near!r}?" if near else str(exc)
+        rule = f"did you mean {near!r}?" if near else exc.rule
+        text = f"{exc}; {rule}" if rule else str(exc)
         return _usage(text, command=f"{name} {verb}".strip(), json="--json" in words)
     except SystemExit as exc:  # after --help
         return int(exc.code or 0)
@@ -187,7 +201,9 @@ def _load(name: str) -> Callable[[Any], int]:
 
 def _unknown(name: str, *, json: bool) -> int:
     kind = "option" if name.startswith("-") else "command"
-    near = _near(name, ("--help", "--version") if kind == "option" else COMMANDS)
+    if "://" in name or name.partition(":")[0].endswith(".py"):
+        return _usage(f"unknown command {name!r}: did you mean 'list {name}'?", command=None, json=json)
+    near = _ELSEWHERE.get(name) or _near(name, ("--help", "--version") if kind == "option" else COMMANDS)
     hint = f"did you mean {near!r}?" if near else f"there are {', '.join(COMMANDS)}"
     return _usage(f"unknown {kind} {name!r}: {hint}", command=None, json=json)
 

@@ -18,11 +18,13 @@ _UNRECOGNIZED: Final = "unrecognized arguments: "  # as argparse begins
 class WordsError(Exception):
     """The words of a command line do not fit the command.
 
-    `word` is the one that is not known, and `known` are those that it may have been meant for.
+    `word` is the one that is not known, and `known` are those that it may have been meant for. If it is near
+    none of them, `rule` says how such words are written.
     """
 
-    def __init__(self, message: str, *, word: str = "", known: Iterable[str] = ()) -> None:
+    def __init__(self, message: str, *, word: str = "", known: Iterable[str] = (), rule: str = "") -> None:
         super().__init__(message)
+        self.rule = rule
         self.word = word
         self.known = tuple(known)
 
@@ -45,7 +47,15 @@ class Parser(argparse.ArgumentParser):
         option = next((word.partition("=")[0] for word in words if word.startswith("--")), "")
         # argparse counts what may be given any number of times among what is required.
         message = message.replace(", key=value", "").replace(", ARGUMENT", "")
-        raise WordsError(message, word=option, known=self._option_string_actions)
+        rule = self._rule() if words else ""
+        raise WordsError(message, word=option, known=self._option_string_actions, rule=rule)
+
+    def _rule(self) -> str:
+        """How words are written that many write otherwise."""
+        words = {action.metavar for action in self._actions}
+        if "key=value" in words:
+            return "arguments are written key=value"
+        return "a command line is one TARGET, in quotes" if "TARGET" in words else ""
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
         try:

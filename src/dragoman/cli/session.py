@@ -7,7 +7,8 @@ import logging
 from argparse import Namespace
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Unpack
+from pathlib import Path
+from typing import Any, Final, Unpack
 
 import msgspec
 
@@ -16,6 +17,8 @@ from dragoman.client import Client
 from dragoman.client.options import ClientKeywords
 from dragoman.client.target import TargetLike
 from dragoman.errors import DragomanError, LocalError, UsageError
+
+_CONFIGURATIONS: Final = (".json", ".toml", ".jsonc")
 
 Work = Callable[[Client], Awaitable[Any]]
 
@@ -68,8 +71,11 @@ async def _perform(
 
 
 def target(text: str) -> TargetLike:
-    """A target as it was told in one word. Raises UsageError for an entry that is no JSON."""
+    """A target as told in one word. Raises UsageError for an entry that is no JSON, or a file of many."""
     if not text.lstrip().startswith("{"):
+        if text.endswith(_CONFIGURATIONS) and Path(text).is_file():
+            hint = "dragoman config shows the servers of hosts' files; doctor, without TARGET, looks at them"
+            raise UsageError(f"target: {text} is a file with servers; expected one server", hint=hint)
         return text
     try:
         return msgspec.json.decode(text, type=dict[str, Any])

@@ -359,6 +359,7 @@ def _why_not(
         if here:
             return f"there is no file {program!r} (seen from {Path(cwd or '.').resolve()})", None
         hint = _PROVIDERS.get(program, "give the program's full path, or set PATH in the server's env")
+        hint = _beside(program, cwd) or hint
         return f"the program {program!r} was not found on PATH ({searched})", hint
     if exc.errno == errno.EACCES:
         if found.is_dir():
@@ -370,6 +371,14 @@ def _why_not(
             "a script needs a first line such as #!/usr/bin/env python3",
         )
     return f"{program!r} could not be started: {os.strerror(exc.errno or 0)}", None
+
+
+def _beside(program: str, cwd: str | os.PathLike[str] | None) -> str | None:
+    """A file that the program's name may have been meant for."""
+    for name in (f"{program}.py", f"./{program}"):
+        if os.path.isfile(Path(cwd or ".", name)):  # noqa: PTH113  # says no where `pathlib` raises
+            return f"{name}, which is a file here"
+    return None
 
 
 def short_name(command: list[str]) -> str:
