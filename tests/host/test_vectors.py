@@ -1,7 +1,8 @@
 """Cases of what hosts do with their files, run through the public functions of `dragoman.host`.
 
 `data/vectors.json` was put together from the hosts' documentation and sources, `data/more.json` from the
-rules of `docs/hosts.md`. What fails for a known reason stands in `data/known-failures.json`, and may not
+rules of `docs/hosts.md`, and `data/wide.json` has each rule in several of the ways in which a case may be
+written. What fails for a known reason stands in `data/known-failures.json`, and may not
 stand there longer than it fails.
 """
 
@@ -17,7 +18,7 @@ from tools.vectors.expecting import Effect, Present, Says, State, Transport, agr
 
 DATA = Path(__file__).parent / "data"
 KNOWN = json.loads((DATA / "known-failures.json").read_text())
-CASES = [*load(DATA / "vectors.json"), *load(DATA / "more.json")]
+CASES = [case for name in ("vectors", "more", "wide") for case in load(DATA / f"{name}.json")]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
@@ -84,9 +85,67 @@ def test_a_case_that_is_not_understood_fails(more, says):
     assert says in run({**case({"decision": "deny"}), **more}).why
 
 
+@pytest.mark.parametrize("given", CASES[:: len(CASES) // 40], ids=lambda case: case["id"])
+def test_a_member_that_nothing_looks_at_fails_the_case(given):
+    why = run({**given, "input": {**given["input"], "surprise": 1}}).why
+    assert why is not None
+    assert "surprise" in why
+
+
+def test_members_for_people_and_empty_ones_say_nothing():
+    more = {"rules": {"deny": ["mcp__a"]}, "call": "mcp__a__b", "note": "seen in June", "surprise": {}}
+    assert run(case({"decision": "deny"}, input=more)).why is None
+
+
+def test_what_an_unsure_case_leaves_open_is_not_compared():
+    left_open = {"decision": "deny", "label": "undocumented"}
+    assert run(case(left_open, certainty="uncertain")).why is None
+    assert "not understood" in run(case(left_open, certainty="certain")).why
+    assert run(case({"decision": "unclear"}, certainty="uncertain", kind="no-such-kind")).why is not None
+
+
+def test_a_file_that_no_host_has_is_said():
+    why = run(case({"servers": {}}, kind="precedence", input={"files": {"what.json": {}}})).why
+    assert "'what.json' is none that is known" in why
+
+
+@pytest.mark.parametrize(
+    ("text", "headers"),
+    [
+        ('[mcp_servers.a] command="x" args=["1", "a;b"]', {"args": ["1", "a;b"]}),
+        (
+            'user: [mcp_servers.a] command="x" ; project (trusted): [mcp_servers.a] args=["2"]',
+            {"args": ["2"]},
+        ),
+        (
+            'user: [mcp_servers.a] command="x" ; project: [mcp_servers.a] args=["2"]; not trusted',
+            {"args": []},
+        ),
+        ('mcp_servers.a.command="x" and mcp_servers.a.args=["3"]', {"args": ["3"]}),
+        ("startup_timeout_sec=2.5", {"startup_s": 2.5}),
+        ('requirements.toml: mcp_servers={} ; config: [mcp_servers.a] command="x"', {"server": "disabled"}),
+        ("no = toml [", {"config": "fails to load"}),
+    ],
+)
+def test_toml_with_words_around_it_is_taken_apart(text, headers):
+    assert run(case(headers, host="codex", kind="precedence", input={"toml": text})).why is None
+
+
 @pytest.mark.parametrize(
     ("found", "wanted", "agreed"),
     [
+        (Effect("deny"), "not allowed", True),
+        (Effect("allow"), "not allowed", False),
+        (Effect("deny"), "deny (tool not hidden)", True),
+        (Effect("ask"), "the person is prompted", True),
+        (Effect("ask"), "nonsense", False),
+        (Present(True), "loads (unknown keys are ignored)", True),
+        (Present(False, "x"), "loads (unknown keys are ignored)", False),
+        (Present(True, hurt=True), "may fail as a whole", True),
+        (Present(True), "may fail as a whole", False),
+        (State("rejected"), "disabled", True),
+        (Transport("http", then_sse=None), "remote", True),
+        (Transport("stdio", then_sse=False), "remote", False),
         (Effect("deny", hidden=True), "deny (tool hidden from the model)", True),
         (Effect("deny"), "deny (tool hidden from the model)", False),
         (Effect("deny", hidden=True), "hidden", True),

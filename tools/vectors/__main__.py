@@ -59,7 +59,8 @@ def find(case: Mapping[str, Any]) -> dict[str, Any]:
 def run(case: Mapping[str, Any]) -> Outcome:
     """Run one case. One that cannot be run has failed, and says why."""
     try:
-        return Outcome(case, differs(cast("Mapping[str, Any]", case["expect"]), find(case)))
+        unsure = case.get("certainty") == "uncertain"
+        return Outcome(case, differs(cast("Mapping[str, Any]", case["expect"]), find(case), unsure=unsure))
     except Exception as exc:  # noqa: BLE001  # whatever is wrong with one case is said of that case
         return Outcome(case, f"could not be run: {type(exc).__name__}: {exc}")
 

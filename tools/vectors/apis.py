@@ -225,15 +225,27 @@ def _turns(given: Case) -> list[Mapping[str, Any]] | None:
     """The calls and the answers to them, where a case has them apart."""
     said = next((given[name] for name in ("assistant_content", "assistant") if name in given), None)
     told = next((given[name] for name in ("user_content", "user") if name in given), None) if said else None
-    for calls, answers in (("tool_uses", "tool_results"), ("tool_use_ids", "tool_result_ids")):
+    for calls, answers in _APART:
         if calls in given:
-            ids = [str(table(item).get("id", item)) for item in listed(given[calls])]
-            back = [str(table(item).get("tool_use_id", item)) for item in listed(given.get(answers))]
+            ids = [str(table(item).get("id", item)) for item in _counted(given[calls])]
+            back = [str(table(item).get("tool_use_id", item)) for item in _counted(given.get(answers))]
             said = [{"type": "tool_use", "id": id_} for id_ in ids]
             told = [{"type": "tool_result", "tool_use_id": id_} for id_ in back]
     if said is None:
         return None
     return [{"role": "assistant", "content": said}, {"role": "user", "content": told or []}]
+
+
+_APART: Final = (
+    ("tool_uses", "tool_results"),
+    ("tool_use_ids", "tool_result_ids"),
+    ("assistant_tool_uses", "user_tool_results"),
+)
+
+
+def _counted(value: object) -> list[Any]:
+    """Items, or so many of them."""
+    return list(range(value)) if isinstance(value, int) else listed(value)
 
 
 def _tables(value: object) -> list[Mapping[str, Any]]:

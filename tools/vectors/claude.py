@@ -13,7 +13,7 @@ from dragoman.host.permissions.claude import answered, fault
 
 from . import claude_limits, claude_policy, paths
 from .claude_files import SCOPES, setup, sources
-from .expecting import Child, Effect, Fact, Mentions, Present, Says, State
+from .expecting import Child, Effect, Fact, Mentions, Present, Says, Seen, State
 from .forms import Case, call, calls, facts, is_list, listed, outcome, present, situation, source, table
 from .naming import claude_name
 
@@ -173,7 +173,7 @@ def _permission(given: Case) -> dict[str, Any]:
         "decision": first,
         "decisions": list(decided.values()),
         "hidden": first.hidden,
-        "tool": first,
+        "tool": Seen(first),
         "visible": [name for name, effect in decided.items() if not effect.hidden],
         "parallel": table(given.get("annotations")).get("readOnlyHint") is True,
         **dict.fromkeys(("warning", "warnings"), _Skipped(_faults(found))),

@@ -12,7 +12,14 @@ from dragoman.host.naming import connector
 from .forms import Case, listed, situation, source, table
 
 SCOPES: Final[tuple[Scope, ...]] = ("managed", "cli", "local", "project", "user")
-_LISTS: Final = ("allowedMcpServers", "deniedMcpServers", "allowManagedMcpServersOnly", "managedMcpServers")
+_SETTINGS: Final = ("strictPluginOnlyCustomization", "disableClaudeAiConnectors", "allowAllClaudeAiMcps")
+_LISTS: Final = (
+    *_SETTINGS,
+    "allowedMcpServers",
+    "deniedMcpServers",
+    "allowManagedMcpServersOnly",
+    "managedMcpServers",
+)
 _BARE: Final = ("managed-mcp.json", "managed-settings.json", ".mcp.json", "~/.claude.json", "--settings")
 
 
@@ -25,15 +32,23 @@ def setup(given: Case, **more: Any) -> tuple[Setup, Situation]:
 
 def sources(given: Case) -> list[Source]:
     """The files of a case."""
-    files = table(given.get("files"))
-    found = [_file(name, content) for name, content in files.items() if not _named_by_option(name, given)]
+    files = dict(table(given.get("files")))
+    accounts = [name for name in files if "connector" in name]
+    found = [
+        _file(name, content)
+        for name, content in files.items()
+        if name not in accounts and not _named_by_option(name, given)
+    ]
     found += [_file(name, given[name]) for name in _BARE if name in given]
     found += [
         _file(name, given[name]) for name in given if name.startswith(("plugin ", ".claude/", "~/.claude/"))
     ]
     found += _options(given, files)
     found += _scopes(given)
-    found += _connectors(given)
+    found += _connectors(given.get("connectors"))
+    for name in accounts:
+        own = re.sub(r"^.*connectors? *", "", name)
+        found += _connectors({own: files[name]} if own else files[name])
     found += _settings(given)
     if "entry" in given:
         found.append(_entry(given))
@@ -80,9 +95,8 @@ def _by_scope(given: Case) -> dict[str, Any]:
     return {name: given[name] for name in names if "server" not in given and "rules" not in given}
 
 
-def _connectors(given: Case) -> list[Source]:
+def _connectors(told: Any) -> list[Source]:
     """The servers of an account, which are in no file."""
-    told = given.get("connectors")
     pairs = [(str(item.get("name")), item) for item in map(table, listed(told))] or list(table(told).items())
     servers = {
         name if name.startswith("claude.ai ") else connector(name): {"type": "http", **table(entry)}

@@ -13,7 +13,7 @@ from dragoman.host.models.base import Shown
 from dragoman.model import Tool
 
 from .claude_files import setup
-from .expecting import Fact, Length, Says
+from .expecting import Fact, Length, Says, agrees
 from .forms import Case, facts, is_list, listed, table
 
 _TRANSPORTS = {"stdio": {"command": "x"}}
@@ -44,11 +44,12 @@ def search(given: Case) -> dict[str, Any]:
     names = ("ENABLE_TOOL_SEARCH", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_DISABLE_EXPERIMENTAL_BETAS")
     env = {name: str(given[name]) for name in names if given.get(name) is not None}
     env |= {name: str(value) for name, value in table(given.get("env")).items()}
-    denied = [str(name) for name in listed(given.get("deny"))]
+    denied = [str(name) for key in ("deny", "deny_rules", "denied") for name in listed(given.get(key))]
     for block in ("permissions", "rules"):
         denied += [str(name) for name in listed(table(given.get(block)).get("deny"))]
     able = _able(given)
     meta, entry = table(given.get("tool_meta")), table(given.get("entry"))
+    entry |= {"alwaysLoad": True} if given.get("alwaysLoad") is True else {}
     deferred = defers(env, share=_share(given), denied=denied, able=able) and not always_loaded(entry, meta)
     given.get("query")
     most = dict.fromkeys(("max_results", "results", "limit"), 5)
@@ -106,7 +107,9 @@ def output(given: Case) -> dict[str, Any]:
         if name in given:
             length = given[name] if isinstance(given[name], int) else len(str(given[name]))
             out |= dict.fromkeys((name, "description_length", "truncated_to", "length"), min(length, most))
-    chars = next((given[name] for name in ("chars", "characters", "result_chars") if name in given), None)
+    chars = next(
+        (given[name] for name in ("chars", "characters", "result_chars", "text_chars") if name in given), None
+    )
     if tokens is not None or chars is not None:
         out |= _fate(found.warn, found.tokens, tokens=tokens, chars=chars, most=characters)
     return out
@@ -131,7 +134,7 @@ def _fate(warn: int, limit: int, *, tokens: Any, chars: Any, most: int | None) -
     if over:
         said = Says("in a file", "file|pointer|disk|persist|saved")
     elif warned:
-        said = Says("warned of", "warn")
+        said = Says("warned of", "warn|inline|kept|whole|as is|unchanged")
     else:
         said = Says("as it is", "unchanged|inline|whole|as is|kept|shown|ok|none|full")
     names = ("result", "action", "outcome", "text", "fate")
@@ -166,7 +169,8 @@ def schema(given: Case) -> dict[str, Any]:
     }
     if found.blocks:
         made = table(found.blocks[0]["input_schema"])
-        out |= dict.fromkeys(("schema", "input_schema", "inputSchema", "result"), made)
+        out |= dict.fromkeys(("schema", "input_schema", "inputSchema"), made)
+        out |= dict.fromkeys(("result", "outcome", "root"), _Made(made, out["tool"]))
         out |= {"properties": _Names(table(made.get("properties"))), "required": listed(made.get("required"))}
         out["type"] = made.get("type")
     return out
@@ -175,6 +179,19 @@ def schema(given: Case) -> dict[str, Any]:
 def _schema(tool: Case) -> Any:
     names = ("inputSchema", "input_schema", "schema", "parameters")
     return next((tool[name] for name in names if name in tool), None)
+
+
+class _Made(Fact):
+    """A schema, or words for what became of the tool."""
+
+    def __init__(self, value: Any, said: Says) -> None:
+        super().__init__(value)
+        self.said = said
+
+    def fits(self, wanted: Any) -> bool:
+        return (
+            self.said.fits(wanted) if isinstance(wanted, str) else agrees("schema", wanted, found=self.value)
+        )
 
 
 class _Names(Fact):

@@ -16,7 +16,7 @@ from dragoman.protocol.naming import Name
 from . import paths
 from .claude import children
 from .codex_text import layers, trusted
-from .expecting import Effect, Fact, Says
+from .expecting import Effect, Fact, Says, Seen
 from .forms import Case, facts, is_list, listed, outcome, present, situation, table
 from .naming import codex_name
 
@@ -119,7 +119,7 @@ def _approval(given: Case) -> dict[str, Any]:
         **decided,
         "decision": first,
         "decisions": list(decided.values()),
-        "tool": _Seen(first),
+        "tool": Seen(first),
         "hidden": first.hidden,
         "visible": _Visible([name for name, effect in decided.items() if not effect.hidden]),
         **dict.fromkeys(("remember", "can_remember", "remember_option"), ask and not first.once),
@@ -132,18 +132,6 @@ class _Decided(Effect):
     def __init__(self, value: str, *, hidden: bool, once: bool) -> None:
         super().__init__(value, hidden=hidden)
         self.once = once
-
-
-class _Seen(Fact):
-    """A tool by itself: what is decided on it, or whether it is there."""
-
-    def __init__(self, effect: Effect) -> None:
-        super().__init__(effect)
-
-    def fits(self, wanted: Any) -> bool:
-        if str(wanted).lower().split()[0] in ("visible", "shown", "kept", "listed"):
-            return not self.value.hidden
-        return bool(self.value.fits(wanted))
 
 
 class _Visible(Fact):

@@ -38,6 +38,7 @@ _WORDS: Final = re.compile(
 _TOP: Final = re.compile(r"(?:approval_policy|sandbox_mode|projects|mcp_servers|profile|profiles|model)\b")
 _HEADER: Final = re.compile(r"\[\[?\s*(?P<path>[A-Za-z_][\w.\"/ -]*?)\s*\]\]?(?=\s|$|[A-Za-z_(;,])")
 _KEY: Final = re.compile(r"(?P<key>[A-Za-z_][\w-]*(?:\.(?:[\w-]+|\"[^\"]*\"))*)\s*=\s*")
+_DOTTED: Final = re.compile(r"(?P<table>mcp_servers(?:\.(?:[\w-]+|\"[^\"]*\"))+)\.[\w-]+ =")
 _HTTP: Final = re.compile(
     r"^(?:bearer_token_env_var|http_headers|env_http_headers|http_headers_helper|oauth)"
 )
@@ -173,6 +174,9 @@ def _tabled(layer: Layer, text: str, *, server: str) -> Layer:
             path = piece.strip("[] ")
             header = path if _TOP.match(path) is not None else f"mcp_servers.{server}.{path}"
             layer.tables.setdefault(header, [])
+        elif (dotted := _DOTTED.match(piece)) is not None:
+            # A key of a server by its whole path stands in that server's own table.
+            layer.tables.setdefault(dotted["table"], []).append(piece[dotted.end("table") + 1 :])
         elif _TOP.match(piece) is not None:
             layer.tables.setdefault("", []).append(piece)
         else:

@@ -11,6 +11,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
+_UNSAID: Final = re.compile(
+    r"(?:undocumented|unspecified|unknown|not (?:stated|documented|specified)|uncertain|unclear)\b",
+    re.IGNORECASE,
+)
 NOT_UNDERSTOOD: Final = "(not understood)"
 
 _UNORDERED: Final = frozenset(
@@ -47,9 +51,16 @@ _EFFECTS: Final[Mapping[str, str]] = {
 }
 
 
-def differs(expect: Mapping[str, Any], got: Mapping[str, Any]) -> str | None:
-    """The first member in which the two differ, in words; None if they agree."""
+def differs(expect: Mapping[str, Any], got: Mapping[str, Any], *, unsure: bool = False) -> str | None:
+    """The first member in which the two differ, in words; None if they agree.
+
+    A case that is `unsure` may say of a member that nobody knows; of that one nothing is expected.
+    """
     said = {name: wanted for name, wanted in expect.items() if name not in _WORDS}
+    told = {name: wanted for name, wanted in said.items() if not (unsure and _unsaid(wanted))}
+    if said and not told:
+        return None
+    said = told
     if not said:
         return f"nothing to compare in {dict(expect)!r}; {NOT_UNDERSTOOD}"
     for name, wanted in said.items():
@@ -58,6 +69,10 @@ def differs(expect: Mapping[str, Any], got: Mapping[str, Any]) -> str | None:
         if not agrees(name, wanted, found=got[name]):
             return f"{name}: expected {wanted!r}; got {got[name]!r}"
     return None
+
+
+def _unsaid(wanted: object) -> bool:
+    return isinstance(wanted, str) and _UNSAID.match(wanted) is not None
 
 
 def agrees(name: str, wanted: object, *, found: object) -> bool:
@@ -137,7 +152,19 @@ class Effect(Fact):
             return self.hidden
         if word is None:
             return False
-        return word == self.value and (self.hidden or re.search(r"\bhidden\b(?! false)", text) is None)
+        return word == self.value and (self.hidden or re.search(r"(?<!not )\bhidden\b", text) is None)
+
+
+class Seen(Fact):
+    """A tool by itself: what is decided on it, or whether it is there."""
+
+    def __init__(self, effect: Effect) -> None:
+        super().__init__(effect)
+
+    def fits(self, wanted: Any) -> bool:
+        if re.match(r"(?:visible|shown|kept|listed|offered)\b", str(wanted).lower()) is not None:
+            return not self.value.hidden
+        return bool(self.value.fits(wanted))
 
 
 def effect_in(text: str) -> str | None:
@@ -151,11 +178,20 @@ def effect_in(text: str) -> str | None:
 class Present(Fact):
     """Whether a server is there and used, or why not.
 
-    `hurt`: something was wrong all the same, which a case may say can cost the whole.
+    `hurt`: something was wrong all the same, which a case may say can cost the whole. `empty`: it cost all
+    that there was, and a case may call that the whole.
     """
 
-    def __init__(self, used: bool, why: str = "", *, hurt: bool = False) -> None:  # it is the one value
+    def __init__(
+        self,
+        used: bool,  # it is the one value
+        why: str = "",
+        *,
+        hurt: bool = False,
+        empty: bool = False,
+    ) -> None:
         super().__init__(used)
+        self.empty = empty
         self.why = why
         self.hurt = hurt
 
@@ -172,7 +208,7 @@ class Present(Fact):
             if self.hurt and any(re.search(rf"\b{word}\b", said) for word in _MAYBE):
                 return True
             if any(re.search(rf"\b{word}\b", said) for word in _OUT):
-                return not self.value
+                return not self.value or self.empty
             if any(re.search(rf"\b{word}", said) for word in _IN):
                 return bool(self.value)
         return False

@@ -18,6 +18,7 @@ from .expecting import Fact, Mentions, Present, Says, Servers, Transport, agrees
 
 Case: TypeAlias = Mapping[str, Any]
 
+_CONNECT: Final = ("connection_timeout_s", "connection_s", "connect_s", "connect_timeout_s")
 FOLDER: Final = "/p"
 HOME: Final = "/home/u"
 
@@ -50,10 +51,10 @@ def source(
     return Source(text, file, scope, kind, **more)
 
 
-_HEADLESS: Final = frozenset(
-    {"-p", "print", "headless", "sdk", "cloud", "non-interactive", "noninteractive", "ci", "exec", "batch"}
+_HEADLESS: Final = re.compile(
+    r"(?:^|[ (])-p\b|\b(?:print|headless|sdk|cloud|non-?interactive|ci|exec|batch)\b", re.IGNORECASE
 )
-_SURFACES: Final = _HEADLESS | {"interactive", "tui", "ide", "editor", "terminal", ""}
+_SURFACE: Final = re.compile(r"^$|^(?:interactive|tui|ide|editor|terminal)\b", re.IGNORECASE)
 
 
 def situation(given: Case, **more: Any) -> Situation:
@@ -61,9 +62,9 @@ def situation(given: Case, **more: Any) -> Situation:
     said = [
         str(given[name]) for name in ("permission_mode", "approval_mode", "run_mode", "mode") if name in given
     ]
-    modes = [text for text in said if text.lower() not in _SURFACES]
+    modes = [text for text in said if _SURFACE.search(text) is None and _HEADLESS.search(text) is None]
     asks = given.get("interactive", given.get("headless") is not True and given.get("can_ask") is not False)
-    if any(text.lower() in _HEADLESS for text in said):
+    if any(_HEADLESS.search(text) is not None for text in said):
         asks = False
     told: dict[str, Any] = {
         "folder": str(given.get("cwd", given.get("project_dir", FOLDER))),
@@ -141,9 +142,7 @@ def facts(config: ServerConfig, env: Mapping[str, str]) -> dict[str, Any]:
         "startup_ms": milliseconds(times.startup),
         "idle_ms": Off(milliseconds(times.idle)),
         "first_byte_ms": milliseconds(times.first_byte),
-        **dict.fromkeys(
-            ("startup_s", "connection_timeout_s", "connect_s", "startup_timeout_s"), times.startup
-        ),
+        **dict.fromkeys(("startup_s", "startup_timeout_s", *_CONNECT), times.startup),
         **dict.fromkeys(("connection_timeout_ms", "connect_ms"), milliseconds(times.startup)),
         "first_byte_s": times.first_byte,
         "idle_s": times.idle,
@@ -211,8 +210,10 @@ class SignIn(Fact):
         if is_table(wanted):
             return agrees("oauth", wanted, found=self.value)
         text = str(wanted).lower()
-        no = re.search(r"unsupported|none|\bnot?\b|never|off|false|skipped|disabled", text.split(" when ")[0])
-        return (no is None) is self.signs
+        first = text.split(" when ")[0]
+        if re.search(r"unsupported|none|\bnot?\b|never|off|false|skipped|disabled", first) is not None:
+            return not self.signs
+        return self.signs and re.search(r"start|auto|supported|\bon\b|yes|true|used|sign", first) is not None
 
 
 def milliseconds(seconds: float | None) -> int | None:
@@ -244,7 +245,8 @@ def outcome(setup: Setup, env: Mapping[str, str]) -> dict[str, Any]:
     used = {name: facts(config, env) for name, config in setup.active.items()}
     others = {name: Present(False, why) for name, why in {**left, **waiting}.items() if name not in used}
     failed = setup.failure is not None
-    whole = Present(not failed, setup.failure.text if setup.failure else "", hurt=bool(setup.problems))
+    told = setup.failure.text if setup.failure else ""
+    whole = Present(not failed, told, hurt=bool(setup.problems), empty=bool(setup.problems) and not used)
     broken = failed or any(problem.server is None for problem in setup.problems)
     texts = [text for item in setup for text in item.config.warnings]
     texts += [problem.text for problem in setup.problems]
@@ -254,7 +256,7 @@ def outcome(setup: Setup, env: Mapping[str, str]) -> dict[str, Any]:
         "connected": sorted(used),
         "loaded": sorted(used),
         **dict.fromkeys(("suppressed", "shadowed"), sorted(waiting.keys() - used.keys())),
-        **dict.fromkeys(("file", "config", "settings", "config_loads", "loads"), whole),
+        **dict.fromkeys(("file", "config", "settings", "config_loads", "loads", "result"), whole),
         **dict.fromkeys(("skipped", "errors", "mcp_server_errors", "failed", "dropped"), skipped),
         "config_error": broken,
         "error": Says("", "") if failed or setup.problems else Fact(None),

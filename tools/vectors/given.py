@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -28,6 +29,7 @@ _ALIASES: Final[Mapping[str, str]] = {
         ("claude.ai connectors", "claude.ai connector", "claude_ai_connectors", "connector_servers"),
         "connectors",
     ),
+    "deny rules": "deny",
     **dict.fromkeys(("managed_settings", "managed settings"), "managed"),
     **dict.fromkeys(("user settings", "userSettings"), "user_settings"),
     **dict.fromkeys(("project settings", "projectSettings"), "project_settings"),
@@ -39,6 +41,20 @@ _ALIASES: Final[Mapping[str, str]] = {
 }
 
 
+_LIKE: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
+    (re.compile(r"prompt.?tool", re.IGNORECASE), "permission_prompt_tool"),
+    (re.compile(r"can.?use.?tool|callback", re.IGNORECASE), "sdk_callback"),
+    (re.compile(r"^(?!.*matcher).*hook", re.IGNORECASE), "pre_tool_use_hook"),
+    (re.compile(r"^org_|organi[sz]ation.*setting", re.IGNORECASE), "org_tool_setting"),
+)
+
+
+def _own(name: str) -> str:
+    """The one name of a member."""
+    like = next((own for pattern, own in _LIKE if pattern.search(name)), name)
+    return _ALIASES.get(name, like)
+
+
 class Given(Mapping[str, Any]):
     """The members of an input. What is looked up, found or not, counts as looked at."""
 
@@ -46,7 +62,7 @@ class Given(Mapping[str, Any]):
         self._members: dict[str, Any] = {}
         self._written: dict[str, str] = {}
         for name, value in members.items():
-            own = name if as_written else _ALIASES.get(name, name)
+            own = name if as_written else _own(name)
             own = name if own in members else own
             self._members[own] = value
             self._written[own] = name

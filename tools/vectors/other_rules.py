@@ -11,7 +11,7 @@ from dragoman.host.config.record import Scope, Situation, Source
 from dragoman.host.dialects import DIALECTS
 from dragoman.host.permissions import Call
 
-from .expecting import Effect, Says
+from .expecting import Effect, Says, Seen
 from .forms import Case, call, calls, is_table, listed, situation, source, table
 
 _TIERS: Final[dict[str, Scope]] = {
@@ -44,7 +44,7 @@ def permission(host: str, given: Case, *, files: list[Source]) -> dict[str, Any]
         **decided,
         "decision": first,
         "decisions": list(decided.values()),
-        "tool": first,
+        "tool": Seen(first),
         "hidden": first.hidden,
         "visible": [name for name, effect in decided.items() if not effect.hidden],
     }
@@ -91,7 +91,9 @@ def _call(host: str, name: str, *, given: Case) -> Call:
 
 def _cursor(given: Case) -> list[Source]:
     found: list[Source] = []
-    for name, content in [*((name, given[name]) for name in given), *table(given.get("files")).items()]:
+    words = ("cli", "permissions", "allowlist", "team", "admin")
+    named = [(name, given[name]) for name in given if any(word in name.lower() for word in words)]
+    for name, content in [*named, *table(given.get("files")).items()]:
         place: Any = "project" if name.startswith(("<", ".cursor", "workspace")) else "user"
         scope: Any = "managed" if "team" in name or "admin" in name else place
         inner = table(content)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from dragoman.host.config.expand import environment, expand
@@ -43,6 +44,8 @@ _PLACES: Final[dict[str, str]] = {
 
 def run(host: str, kind: str, given: Case) -> dict[str, Any]:
     """What is found for a case of this host and kind."""
+    if kind == "parse" and any(name in given for name in ("os", "platform")):
+        kind = "path"
     if host not in _ROOTS:
         raise ValueError(f"host {host!r} is not known: expected one of {', '.join(DIALECTS)}")
     if kind in ("naming", "tool-name"):
@@ -87,6 +90,9 @@ def _entries(host: str, given: Case) -> list[Source]:
     if host == "continue" and is_list(given[key]):
         return [*found, source(_yaml(given[key]), "config.yaml", scope="user", kind="config")]
     content = {key: given[key]}
+    version = str(given.get("version", given.get("V", "")))
+    if host == "opencode" and "2" in version and "servers" not in table(given[key]):
+        content = {key: {"servers": given[key]}}
     if host == "vscode" and is_list(given.get("inputs")):
         content["inputs"] = given["inputs"]
     return [*found, source(content, "file", scope="user", kind=kind)]
@@ -173,6 +179,8 @@ def _gemini(given: Case, files: list[Source]) -> list[Source]:
 
 def _setup(host: str, given: Case) -> tuple[Setup, Situation]:
     told = situation(given)
+    if given.get("first_start") is True or given.get("config_changed") is True:
+        told = replace(told, trusted=False)
     files = _sources(host, given)
     if host == "gemini-cli":
         files = _gemini(given, files)
@@ -209,12 +217,12 @@ def _server(host: str, given: Case) -> list[Source]:
 def _files(host: str, given: Case, *, kind: str) -> dict[str, Any]:
     setup, told = _setup(host, given)
     out = outcome(setup, told.env)
+    setup = _answered(setup, table(given.get("inputs")) or table(given.get("input_values")))
     names = [standing.config.name for standing in setup]
     left = [problem.server for problem in setup.problems if problem.server is not None]
     first = next(iter([*names, *left]), "s")
     out["server"] = present(setup, first)
     out["decision"] = out["server"]
-    given.get("first_start")
     if not setup.servers:
         return out
     config = setup.servers[0].config
@@ -243,6 +251,16 @@ def _files(host: str, given: Case, *, kind: str) -> dict[str, Any]:
     out["state"] = State(standing)
     out["prompts"] = _asked(config.raw)
     return out
+
+
+def _answered(setup: Setup, inputs: Mapping[str, Any]) -> Setup:
+    """The same with what a person said when VS Code asked for inputs."""
+    told = {f"input:{name}": str(value) for name, value in inputs.items()}
+    servers = (
+        replace(item, config=replace(item.config, variables={**item.config.variables, **told}))
+        for item in setup
+    )
+    return replace(setup, servers=tuple(servers))
 
 
 class Either(Fact):
