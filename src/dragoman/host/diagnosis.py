@@ -10,12 +10,9 @@ import contextlib
 import socket
 import ssl
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -32,7 +29,9 @@ from dragoman.host.models.base import Shown
 from dragoman.host.naming import HostNames
 from dragoman.model import Tool
 from dragoman.schema.shapes import is_array, is_object
-from dragoman.transports.http_base import shown_url
+from dragoman.transports.http_base import HttpOptions, HttpRequest, parse_address, shown_url
+from dragoman.transports.http_fault import JSON
+from dragoman.transports.http_pool import Pool
 
 _PATIENCE: Final = 5.0  # seconds for what is asked beside the protocol
 _SOON: Final = 14  # days that a certificate should still be good for
@@ -66,7 +65,7 @@ async def look(
     try:
         client = Client(target, **keywords)
     except DragomanError as exc:  # an address or a header that cannot be
-        return Seen((*steps, await _failed(exc, url)))
+        return Seen((*steps, await _failed(exc, url, http=keywords.get("http"))))
     if url is not None and url.startswith("https:"):
         steps.append(await asyncio.to_thread(certificate, url))
     began = time.monotonic()
@@ -76,7 +75,7 @@ async def look(
             steps += _spoken(client, time.monotonic() - began)
     except DragomanError as exc:
         noise = [step for step in _noise(client) if step.mark != "ok"]
-        steps += [*noise, await _failed(exc, url)]
+        steps += [*noise, await _failed(exc, url, http=keywords.get("http"))]
         return Seen(tuple(steps))
     steps += _listed(name, tools, host=host)
     return Seen(tuple(steps), tuple(tools))
@@ -108,7 +107,7 @@ def _listed(name: str, tools: Sequence[Tool], *, host: str) -> list[Step]:
     return [*steps, *doctor.schemas(shown), doctor.words(name, tools), doctor.price(shown)]
 
 
-async def _failed(error: DragomanError, url: str | None) -> Step:
+async def _failed(error: DragomanError, url: str | None, *, http: HttpOptions | None) -> Step:
     if not isinstance(error, LocalError):
         return Step("start", "fail", str(error))
     text = error.message
@@ -117,7 +116,7 @@ async def _failed(error: DragomanError, url: str | None) -> Step:
     if error.stderr_tail:
         text += f"; its last words: {error.stderr_tail[-1]!r}"
     if isinstance(error, HttpError) and error.status == 401 and url is not None:
-        return await asyncio.to_thread(sign_in, url, text)
+        return await sign_in(url, text, http=http or HttpOptions())
     return Step(error.stage or "start", "fail", text, error.hint or "")
 
 
@@ -146,14 +145,22 @@ def certificate(url: str) -> Step:
     return Step("tls", "ok", text) if days >= _SOON else Step("tls", "warn", text, "have it renewed")
 
 
-def sign_in(url: str, text: str) -> Step:
-    """What a server that wants to know who calls says of how to sign in (RFC 9728)."""
+async def sign_in(url: str, text: str, *, http: HttpOptions) -> Step:
+    """What a server that wants to know who calls says of how to sign in (RFC 9728).
+
+    `text` is what to say where it says nothing; `http` is how the server itself is reached.
+    """
     parts = urlsplit(url)
     origin = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
-    for place in dict.fromkeys((f"{origin}{_WELL_KNOWN}{parts.path.rstrip('/')}", f"{origin}{_WELL_KNOWN}")):
-        body = _fetched(place)
-        if body is not None:
-            return Step("sign-in", *_metadata(body, place, url=url))
+    pool = Pool(http)
+    try:
+        for path in dict.fromkeys((parts.path.rstrip("/"), "")):
+            place = f"{origin}{_WELL_KNOWN}{path}"
+            body = await _fetched(place, pool)
+            if body is not None:
+                return Step("sign-in", *_metadata(body, place, url=url))
+    finally:
+        await pool.close()
     fix = "give the entry a header with a token: the server does not say how to sign in"
     return Step("sign-in", "fail", text, fix)
 
@@ -168,14 +175,18 @@ def _metadata(body: Mapping[str, Any], place: str, *, url: str) -> tuple[Any, st
     return "warn", f"the server wants a sign-in, by {servers[0]}", "sign in by the host, or give it a token"
 
 
-def _fetched(place: str) -> Mapping[str, Any] | None:
-    request = urllib.request.Request(place, headers={"Accept": "application/json"})  # noqa: S310  # http alone, by `look`
+async def _fetched(place: str, pool: Pool) -> Mapping[str, Any] | None:
+    """The JSON object at a place; None where there is none. Redirects are not followed."""
+    headers = (("accept", JSON), ("accept-encoding", "identity"))
     try:
-        with urllib.request.urlopen(request, timeout=_PATIENCE) as reply:  # noqa: S310  # as above
-            body = msgspec.json.decode(reply.read(_LARGEST))
-    except (OSError, ValueError, HTTPException, urllib.error.URLError, msgspec.DecodeError):
+        request = HttpRequest("GET", parse_address(place), headers, repeatable=True)
+        async with asyncio.timeout(_PATIENCE):
+            reply = await pool.send(request)
+            data = await reply.read(_LARGEST)
+        body = msgspec.json.decode(data)
+    except (LocalError, TimeoutError, msgspec.DecodeError, RecursionError):
         return None
-    return body if is_object(body) else None
+    return body if reply.status == 200 and is_object(body) else None
 
 
 def _command(target: TargetLike) -> str | None:
