@@ -142,6 +142,26 @@ async def test_cancellation_reaches_work_that_waits_at_any_time(turns: int) -> N
     assert seen == ["cancelled"]
 
 
+async def test_a_cancellation_taken_back_in_the_first_step_is_what_it_is_in_a_task() -> None:
+    told: list[str] = []
+
+    async def works() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        task.uncancel()
+        try:
+            await asyncio.sleep(0.001)
+            told.append("went on")
+        except asyncio.CancelledError:
+            told.append("cancelled")
+
+    await asyncio.create_task(works())
+    async with beginning() as begin:
+        await (await begin(works))
+    assert told[0] == told[1]
+
+
 @pytest.mark.parametrize("turns", [0, 1, 5])
 @pytest.mark.parametrize("kind", ["future", "turn"])
 async def test_a_cancellation_that_was_caught_is_over(kind: str, turns: int) -> None:

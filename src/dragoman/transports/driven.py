@@ -10,12 +10,13 @@ from asyncio.tasks import _enter_task, _leave_task  # pyright: ignore[reportPriv
 from collections.abc import Coroutine, Generator, Mapping
 from contextvars import Context, copy_context
 from gc import get_referents
-from sys import getrefcount
+from sys import getrefcount, version_info
 from types import coroutine
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from weakref import getweakrefcount
 
 _ENDED: Final = object()
+_RETRACTS: Final = version_info >= (3, 13)  # `uncancel` takes a cancellation back that was not thrown in yet
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
@@ -122,7 +123,7 @@ class _Spare:
         except asyncio.CancelledError as exc:
             if self._work is None:
                 raise
-            cancelled = exc
+            cancelled = None if _RETRACTS and not self.task.cancelling() else exc
         work = self._work
         if work is None:
             return  # what began here has ended
