@@ -5,6 +5,7 @@ Pure but for what lines are read from. It shows nothing.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -90,13 +91,21 @@ class Call:
         for line in self.lines:
             at = moment(line.facts.at)
             if at is not None:
-                return at - timedelta(milliseconds=line.facts.ms or 0)
+                return after(at, -(line.facts.ms or 0))
         return None
 
     @property
     def ms(self) -> float | None:
         """Milliseconds from the model's call to its answer."""
         return None if self.result is None else self.result.facts.ms
+
+
+def after(at: datetime, ms: float) -> datetime:
+    """A time so many milliseconds later; the same where that is no time, as in forged lines."""
+    try:
+        return at + timedelta(milliseconds=ms)
+    except OverflowError:
+        return at
 
 
 def moment(text: str) -> datetime | None:
@@ -302,9 +311,11 @@ def since(text: str, *, now: datetime) -> datetime:
         UsageError: it is neither.
     """
     span = _SPAN.fullmatch(text)
-    if span is not None:
-        return now - timedelta(seconds=int(span[1]) * _SECONDS[span[2]])
     found = moment(text)
+    if span is not None:
+        found = None
+        with contextlib.suppress(OverflowError):  # longer ago than there are times
+            found = now - timedelta(seconds=int(span[1]) * _SECONDS[span[2]])
     if found is None:
         raise UsageError(f"{text!r} is no time: expected one such as 2026-11-30T08:00Z, or 15m, 2h, 3d ago")
     return found

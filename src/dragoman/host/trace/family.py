@@ -57,7 +57,8 @@ class Head(msgspec.Struct):
     def of(cls, path: Path) -> Self | None:
         """The head beside a trace's file; None where there is none that can be read."""
         try:
-            return msgspec.json.decode(read_regular(path.with_name(path.name + HEAD), most=_ROOM), type=cls)
+            data = read_regular(path.with_name(path.name + HEAD), most=_MOST)
+            return msgspec.json.decode(data[:_ROOM], type=cls)
         except (OSError, ValueError, msgspec.DecodeError):
             return None
 

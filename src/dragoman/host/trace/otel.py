@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from hashlib import sha256
 from typing import Any, Final
 
 import msgspec
 
-from dragoman.host.trace.calls import Call, moment
+from dragoman.host.trace.calls import Call, after, moment
 from dragoman.host.trace.reading import Line
 from dragoman.schema.shapes import is_array, is_object
 from dragoman.version import VERSION
@@ -83,7 +83,7 @@ def spans(call: Call, *, content: bool = False) -> list[Span]:
     }
     if call.sent is None:
         return [outer]
-    start = begun + timedelta(milliseconds=call.sent.facts.ms or 0)
+    start = after(begun, call.sent.facts.ms or 0)
     inner = {
         "traceId": trace,
         "spanId": client,
@@ -186,7 +186,7 @@ def _moment(line: Line | None) -> datetime | None:
 
 def _ended(call: Call, begun: datetime) -> datetime:
     last = _moment(call.lines[-1])
-    return begun + timedelta(milliseconds=call.ms) if call.ms else max(begun, last or begun)
+    return after(begun, call.ms) if call.ms else max(begun, last or begun)
 
 
 def _nanoseconds(at: datetime) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
-from dragoman.host.trace.calls import Call
+from dragoman.host.trace.calls import Call, after
 
 PAUSE: Final = 60.0
 """Seconds without a call after which another stretch begins."""
@@ -73,7 +73,7 @@ def stretches(found: Iterable[Call], *, pause: float = PAUSE) -> list[Stretch]:
             made.append(last)
             end = begun
         last.calls.append(call)
-        end = max(end, begun + timedelta(milliseconds=_length(call)))
+        end = max(end, after(begun, _length(call)))
         last.ms = max(last.ms, (end - last.begun).total_seconds() * 1000)
     return made
 
