@@ -14,8 +14,6 @@ _AUTO: Final = re.compile(r"auto(?::(\d{1,3}))?")
 _DEFAULT_SHARE: Final = 10.0
 _OWN_HOSTS: Final = frozenset({"api.anthropic.com"})
 _ON: Final = frozenset({"1", "true", "yes", "on"})
-FOUND_AT_ONCE: Final = 5
-"""How many tools one search gives at most."""
 
 
 def defers(

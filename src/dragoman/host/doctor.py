@@ -15,10 +15,10 @@ from typing import Any, Final, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET
 
-from dragoman.host.deferral import FOUND_AT_ONCE
 from dragoman.host.models import APIS
 from dragoman.host.models.base import Shown
 from dragoman.host.naming import HostNames
+from dragoman.host.search import LIMIT
 from dragoman.host.suspicion import inspect
 from dragoman.host.tokens import cost
 from dragoman.model import Tool
@@ -180,7 +180,7 @@ def price(shown: Iterable[Shown]) -> Step:
     text = f"about {total:,} tokens in each request that shows all tools"
     if total < DEAR:
         return Step("cost", "ok", text)
-    fix = f"let the model search for tools, {FOUND_AT_ONCE} at a time, or switch off those that are not used"
+    fix = f"let the model search for tools, {LIMIT} at a time, or switch off those that are not used"
     return Step("cost", "warn", text, fix)
 
 

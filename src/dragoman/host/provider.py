@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
 from dragoman.errors import UsageError
@@ -128,10 +128,6 @@ class Model:
             key_env=self._key_env(),
         )
         return HttpSpeaker(service)
-
-    def priced(self, prices: Prices | None) -> Self:
-        """The same model at these prices."""
-        return replace(self, prices=prices)
 
     def _key_env(self) -> str | None:
         if self.key_env is not None or self.url is not None:

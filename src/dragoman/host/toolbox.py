@@ -13,10 +13,9 @@ import msgspec
 from msgspec import UNSET
 
 from dragoman.client import ToolResult
-from dragoman.host.deferral import FOUND_AT_ONCE
 from dragoman.host.models.base import Api, Definitions, Shown, ToolUse
 from dragoman.host.outcome import Outcome
-from dragoman.host.search import ToolIndex
+from dragoman.host.search import LIMIT, ToolIndex
 from dragoman.model import TextContent, Tool
 
 SEARCH: Final = "tool_search"
@@ -41,7 +40,7 @@ _DESCRIPTION: Final = (
 
 class _Query(msgspec.Struct):
     query: str
-    limit: int = FOUND_AT_ONCE
+    limit: int = LIMIT
 
 
 class Toolbox:

@@ -18,9 +18,6 @@ from dragoman.schema.wording import pointer, snippet
 
 ANNOTATION: Final = "x-mcp-header"
 
-SAFE_INTEGER: Final = 2**53 - 1
-"""Integers in headers stay within plus and minus this: what IEEE 754 doubles hold exactly."""
-
 # Compiled, and kept by `re`, when first used: a server starts without it.
 _TCHARS: Final = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"  # RFC 9110 section 5.6.2
 _TYPES: Final = ("string", "integer", "boolean")

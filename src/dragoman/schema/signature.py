@@ -94,11 +94,6 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         """The schema of structured content; None if the tool gives none."""
         return None if self.output is None else self.output.schema
 
-    @property
-    def wraps_result(self) -> bool:
-        """Whether structured content is `{"result": value}`, because the value is no JSON object."""
-        return self.output is not None and self.output.wraps
-
     def decode(self, arguments: bytes | msgspec.Raw) -> dict[str, Any]:
         """Keyword arguments for `function`, without the context and the injected ones.
 
