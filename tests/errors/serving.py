@@ -179,6 +179,7 @@ FILES = {
     "@server.tool\nasync def add(a: int, b: int) -> int:\n    return a + b\n"
     "made = 7\ndef fails():\n    raise RuntimeError('no')\n",
     "plain.txt": "no program\n",
+    "servers.json": '{"mcpServers": {}}',
 }
 
 
@@ -210,6 +211,15 @@ def commands(folder: Path) -> list[Said]:
         "run sums.py --http ::1:80",
         "call sums.py",
         "mock",
+        "trace shwo",
+        "call sums.py add --arg {}",
+        "list npx some-server",
+        "config --host claude",
+        "list sums.py --timeout 0",
+        "config nowhere",
+        "list servers.json",
+        "doctor",
+        "lock",
         "list http://127.0.0.1:1/mcp --timeout 0.1",
     ]
     return [command(folder, *line.split()) for line in lines]
