@@ -56,7 +56,12 @@ def sources(given: Case) -> list[Source]:
 
 
 def _named_by_option(name: str, given: Case) -> bool:
-    return name in listed(given.get("argv"))
+    """Whether a file is none of the project's own: one of an option, or a folder's above the project."""
+    folder, slash, last = name.rpartition("/")
+    elsewhere = (
+        last == ".mcp.json" and bool(slash) and not name.startswith("plugin ") and "/plugins/" not in name
+    )
+    return name in listed(given.get("argv")) or (elsewhere and folder not in (situation(given).folder, "."))
 
 
 def _options(given: Case, files: dict[str, Any]) -> list[Source]:

@@ -33,7 +33,9 @@ def timeout(given: Case) -> dict[str, Any]:
 
 def hook(given: Case) -> dict[str, Any]:
     """Whether a hook's matcher means a tool."""
-    return {"matches": hook_matches(str(given["matcher"]), str(given.get("tool", given.get("tool_name"))))}
+    matcher = str(given.get("matcher", given.get("hook_matcher")))
+    found = hook_matches(matcher, str(given.get("tool", given.get("tool_name", given.get("call")))))
+    return dict.fromkeys(("matches", "match", "runs", "fires"), found)
 
 
 # Tools that are searched for -------------------------------------------------------------------------------

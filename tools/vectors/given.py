@@ -12,6 +12,7 @@ WORDS: Final = frozenset({"note", "comment", "reason", "description_of_case"})
 _ALIASES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("arguments", "tool_input"), "args"),
     **dict.fromkeys(("_meta", "meta", "toolMeta"), "tool_meta"),
+    **dict.fromkeys(("tool_annotations", "hints"), "annotations"),
     **dict.fromkeys(
         ("hook", "PreToolUse", "preToolUse", "hook_decision", "pretooluse_hook"), "pre_tool_use_hook"
     ),
@@ -33,7 +34,7 @@ _ALIASES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("managed_settings", "managed settings"), "managed"),
     **dict.fromkeys(("user settings", "userSettings"), "user_settings"),
     **dict.fromkeys(("project settings", "projectSettings"), "project_settings"),
-    **dict.fromkeys(("folder_trusted", "workspace_trusted", "trust"), "trusted"),
+    **dict.fromkeys(("folder_trusted", "workspace_trusted"), "trusted"),
     **dict.fromkeys(("folderTrust", "folder_trust"), "folder_trust_enabled"),
     **dict.fromkeys(("runMode", "run mode"), "run_mode"),
     **dict.fromkeys(("orgToolSetting", "org_setting", "connector_tool_setting"), "org_tool_setting"),

@@ -22,7 +22,7 @@ from dragoman.protocol.naming import LIMIT, Name, Names, clean
 from .expecting import Fact, Length, Present, Says
 from .forms import Case, is_list
 
-_INCOMING: Final = ("incoming", "model_name", "called_as", "model_calls", "incoming_name")
+_INCOMING: Final = ("incoming", "model_name", "called_as", "model_calls", "incoming_name", "called")
 
 
 def claude_name(given: Case) -> dict[str, Any]:

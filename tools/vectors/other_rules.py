@@ -93,6 +93,8 @@ def _cursor(given: Case) -> list[Source]:
     found: list[Source] = []
     words = ("cli", "permissions", "allowlist", "team", "admin")
     named = [(name, given[name]) for name in given if any(word in name.lower() for word in words)]
+    places = [name for name in ("user", "workspace", "project") if "mcpAllowlist" in table(given.get(name))]
+    named += [(f"{name} permissions.json", given[name]) for name in places]
     for name, content in [*named, *table(given.get("files")).items()]:
         place: Any = "project" if name.startswith(("<", ".cursor", "workspace")) else "user"
         scope: Any = "managed" if "team" in name or "admin" in name else place
@@ -132,6 +134,7 @@ def _policies(given: Case) -> list[Source]:
             more.setdefault(block, {})[member] = given[name]
     if given.get("trust") is True:
         more["mcpServers"] = {"s": {"command": "x", "trust": True}}
+    more |= table(given.get("settings"))
     files = [source(more, "settings.json", scope="user", kind="settings")] if more else []
     policies = [Source(text, f"{scope} rules.toml", scope, "policy") for scope, text in texts.items()]
     return [*policies, *files]

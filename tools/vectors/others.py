@@ -54,9 +54,7 @@ def run(host: str, kind: str, given: Case) -> dict[str, Any]:
         return _limits(given)
     if kind in ("path", "paths", "file", "files", "location"):
         return paths.found(host, given)
-    if kind in ("permission", "tool-filter") and any(name in given for name in ("call", "calls", "argv")):
-        return permission(host, given, files=_sources(host, given))
-    if kind == "permission":
+    if kind == "permission" or (kind == "tool-filter" and _asks(given)):
         return permission(host, given, files=_sources(host, given))
     if kind == "env" and "value" in given:
         return _value(host, given)
@@ -64,6 +62,13 @@ def run(host: str, kind: str, given: Case) -> dict[str, Any]:
         return _files(host, given, kind=kind)
     known = ("naming", "permission", "limits", "path", *_KINDS)
     raise ValueError(f"kind {kind!r} is not known of this host: expected one of {', '.join(known)}")
+
+
+def _asks(given: Case) -> bool:
+    """Whether a case about tools asks of a call, or of approvals, rather than which tools there are."""
+    return any(name in given for name in ("call", "calls", "argv")) or "autoApprove" in str(
+        given.get("entry")
+    )
 
 
 _KINDS: Final = (
@@ -195,8 +200,9 @@ def _vscode_lists(given: Case) -> list[Source]:
     settings = {name: given[name] for name in given if name.startswith("chat.")}
     settings |= table(given.get("settings"))
     for name in ("allowedServers", "deniedServers"):
-        if name in given:
-            settings[f"chat.mcp.{name}"] = given[name]
+        for own in (name, name.removesuffix("Servers")):
+            if own in given:
+                settings[f"chat.mcp.{name}"] = given[own]
     return [source(settings, "settings.json", scope="user", kind="settings")] if settings else []
 
 

@@ -38,7 +38,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
 _STDIO: Final = ("args", "env", "env_vars", "cwd")
 _HTTP: Final = (
     *("bearer_token_env_var", "bearer_token", "http_headers", "env_http_headers", "http_headers_helper"),
-    *("oauth", "oauth_resource", "auth"),
+    *("oauth", "oauth_resource", "auth", "scopes"),
 )
 _MODES: Final[Mapping[str, Effect]] = {"auto": "ask", "prompt": "ask", "writes": "ask", "approve": "allow"}
 _SETTINGS: Final = ("approval_policy", "sandbox_mode")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Final, cast
 
 from dragoman.host.config.headers import is_value
 from dragoman.host.config.record import ServerConfig
@@ -101,4 +101,9 @@ def environment(
     config: ServerConfig, env: Mapping[str, str], *, folder: str = "", session: str = ""
 ) -> dict[str, str]:
     """The whole environment of the program that an expanded entry starts; what the entry says wins."""
-    return {**inherited(config.host, env, folder=folder, session=session), **config.env}
+    whole = {**inherited(config.host, env, folder=folder, session=session), **config.env}
+    if config.host == "vscode" and isinstance(said := config.raw.get("env"), Mapping):
+        for name, value in cast("Mapping[str, object]", said).items():
+            if value is None:  # which takes a variable away
+                whole.pop(name, None)
+    return whole
