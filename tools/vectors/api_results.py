@@ -25,12 +25,7 @@ _NATIVE: Final = (
 def result(api: Api, given: Case) -> dict[str, Any]:
     """What is made of an MCP result."""
     told = table(given.get("mcp_result", given.get("result")))
-    made = ToolResult(
-        content=[_content(block) for block in listed(told.get("content"))],
-        structured=told.get("structuredContent"),
-        has_structured="structuredContent" in told,
-        is_error=told.get("isError") is True,
-    )
+    made = tool_result(told)
     block = api.result(_USE, made)
     messages = api.answered([block])
     inner = table(block.get("functionResponse"))
@@ -51,6 +46,16 @@ def result(api: Api, given: Case) -> dict[str, Any]:
     first = messages[0] if messages else block
     message = _told(first, failed=made.is_error) if "tool_call_id" in first else first
     return out | dict.fromkeys(("message", "tool_message"), message)
+
+
+def tool_result(told: Case) -> ToolResult:
+    """A result as a client has it."""
+    return ToolResult(
+        content=[_content(block) for block in listed(told.get("content"))],
+        structured=told.get("structuredContent"),
+        has_structured="structuredContent" in told,
+        is_error=told.get("isError") is True,
+    )
 
 
 class _Flag(Fact):

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET
 
 from dragoman.client import OtherContent, ToolResult
-from dragoman.host.config import claude, codex
+from dragoman.host.config import claude, codex, vscode
 from dragoman.host.config.limits import output_limits
 from dragoman.host.config.record import ServerConfig
 from dragoman.host.tokens import estimate
@@ -38,6 +38,8 @@ def fitted(
         return _claude(result, tool, env=env, keep=keep)
     if config.host == codex.HOST:
         return _codex(result, tool, config=config)
+    if config.host == vscode.HOST:
+        return _vscode(result)
     return result
 
 
@@ -75,6 +77,20 @@ def _codex(result: ToolResult, tool: Tool, *, config: ServerConfig) -> ToolResul
     if left <= 0:
         return result
     return _with(result, f"{text[:half]}\n[{left:,} characters are left out]\n{text[-half:]}")
+
+
+def _vscode(result: ToolResult) -> ToolResult:
+    """What is for people alone is left out, and structured content stands in place of text."""
+    content = [block for block in result.content if _is_for_model(block)]
+    if result.has_structured and not result.is_error:
+        text = msgspec.json.encode(result.structured).decode()
+        return _with(msgspec.structs.replace(result, content=content), text)
+    return result if len(content) == len(result.content) else msgspec.structs.replace(result, content=content)
+
+
+def _is_for_model(block: ContentBlock | OtherContent) -> bool:
+    notes = UNSET if isinstance(block, OtherContent) else block.annotations
+    return notes is UNSET or notes.audience is UNSET or "assistant" in notes.audience
 
 
 def _tokens(text: str) -> int:
