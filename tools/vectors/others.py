@@ -216,9 +216,7 @@ def _vscode_lists(given: Case) -> list[Source]:
 
 def _server(host: str, given: Case) -> list[Source]:
     """The server of a case about lists of servers."""
-    server = (
-        given["server"] if isinstance(given["server"], Mapping) else {"name": given["server"], "command": "x"}
-    )
+    server: dict[str, Any] = table(given["server"]) or {"name": given["server"], "command": "x"}
     argv = server.get("command")
     entry: dict[str, Any] = {name: server[name] for name in ("url", "type") if name in server}
     if argv is not None:
