@@ -40,7 +40,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path):
 
 
 def test_an_option_that_does_not_exist_is_named():
-    with pytest.raises(UsageError, match=r"Host has no option 'asks'; it has approve, ask"):
+    with pytest.raises(UsageError, match="Host has no option 'asks': did you mean 'ask'"):
         Host.from_files(asks=yes)
 
 
@@ -78,7 +78,8 @@ async def test_every_host_starts_its_servers_and_gives_its_names(place, host):
         assert found.sessions["my-service"].state == "connected", found.sessions["my-service"].why
         assert name in [shown.name for shown in await found.shown()]
         outcome = await found.answer(ToolUse("1", name, {"what": "there"}))
-        assert outcome.result.text == "there"
+        # VS Code's model sees the structured result in place of its text.
+        assert outcome.result.text == ('{"result":"there"}' if host == "vscode" else "there")
         assert (outcome.name.server, outcome.name.tool) == ("my-service", "look")
 
 
