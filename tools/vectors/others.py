@@ -316,7 +316,9 @@ def _result(host: str, given: Case) -> dict[str, Any]:
     """What a host's model sees of a result."""
     if host != "vscode":
         raise ValueError("of this host nothing is known of results that is matched")
-    told = table(given.get("mcp_result", given.get("result"))) or dict(given)
+    names = ("content", "structuredContent", "isError")
+    told = table(given.get("mcp_result", given.get("result")))
+    told |= {name: given[name] for name in names if name in given}
     config = ServerConfig("s", "stdio", Origin("mcp.json"), command="x", host=host)
     made = fitted(tool_result(told), Tool(name="t", input_schema={}), config=config, env={}, keep=Path)
     texts = [block.text for block in made.content if isinstance(block, TextContent)]
