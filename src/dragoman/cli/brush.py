@@ -46,6 +46,11 @@ class Brush:
         columns = output.columns()
         return cls(wanted, max(_LEAST_WIDTH, columns or _PIPE_WIDTH), full, sys.stdout.isatty())
 
+    def wrapped(self, text: str, room: int) -> list[str]:
+        """The text, harmless: on a terminal wrapped to `room` columns, in a pipe on one line."""
+        plain = output.flat(text)
+        return output.wrapped(plain, room) if self.terminal else [plain]
+
     def __call__(self, style: str, text: str) -> str:
         """The text in a style, or as it is."""
         return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if self.colour else text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import textwrap
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -93,7 +92,7 @@ class Talk:
             output.note(f"  {label.ljust(LABEL)}{plain}")
             return
         lines = [output.cut(plain, self._brush.room)] if brief else []
-        lines = lines or textwrap.wrap(plain, self._brush.room, break_on_hyphens=False) or [""]
+        lines = lines or output.wrapped(plain, self._brush.room)
         name = self._brush("dim", label.ljust(LABEL))
         for number, line in enumerate(lines):
             output.line(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -167,11 +166,5 @@ def _section(brush: Brush, title: str, *, notes: Iterator[tuple[str, str]]) -> N
 
 
 def _wrapped(brush: Brush, text: str, *, indent: int) -> None:
-    start, text = " " * indent, output.flat(text)
-    if not brush.terminal:
-        output.line(start + text)
-        return
-    for line in textwrap.wrap(
-        text, brush.width - 1, initial_indent=start, subsequent_indent=start + "  ", break_on_hyphens=False
-    ):
-        output.line(line)
+    for number, line in enumerate(brush.wrapped(text, brush.width - indent - 3)):
+        output.line(" " * (indent if number == 0 else indent + 2) + line)

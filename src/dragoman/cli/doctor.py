@@ -6,7 +6,6 @@ import asyncio
 import logging
 import os
 import shlex
-import textwrap
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -218,7 +217,7 @@ def _lines(steps: Sequence[Step], brush: Brush, *, wide: int) -> Iterator[str]:
 
 
 def _wrapped(text: str, room: int) -> list[str]:
-    return textwrap.wrap(output.flat(text), room, break_on_hyphens=False) or [""]
+    return output.wrapped(output.flat(text), room)
 
 
 def _verdict(parts: Sequence[_Part], brush: Brush) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import textwrap
 import time
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
@@ -332,21 +331,14 @@ def _paint(told: _Told, brush: Brush) -> None:
 
 
 def _line(brush: Brush, text: str, *, style: str) -> None:
-    plain = output.flat(text)
-    wrap = textwrap.wrap(plain, brush.width - 1, subsequent_indent="   ", break_on_hyphens=False)
-    for line in wrap if brush.terminal else [plain]:
-        output.line(brush(style, line))
+    for number, line in enumerate(brush.wrapped(text, brush.width - 4)):
+        output.line(brush(style, line if number == 0 else f"   {line}"))
 
 
 def _field(brush: Brush, label: str, *, text: str, mark: str = "", style: str = "") -> None:
     """A label, a mark and a text, wrapped beside them on a terminal and on one line in a pipe."""
     start = f"  {label.ljust(LABEL + 1)} {mark.ljust(4)} "
-    plain = output.flat(text)
-    lines = [plain]
-    if brush.terminal:
-        room = max(20, brush.width - len(start) - 1)
-        lines = textwrap.wrap(plain, room, break_on_hyphens=False) or [""]
     shown = start.replace(mark, brush(style, mark), 1) if mark and style else start
-    for number, line in enumerate(lines):
+    for number, line in enumerate(brush.wrapped(text, max(20, brush.width - len(start) - 1))):
         head = shown if number == 0 else " " * len(start)
         output.line((head + line).rstrip())

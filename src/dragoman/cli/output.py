@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -15,6 +16,8 @@ from dragoman.errors import DragomanError
 from dragoman.schema.escapes import harmless, writable
 
 _GAP: Final = "  "
+_WORDS: Final = re.compile(r"(\s*\S+)\s*")
+_LEAST: Final = 2  # columns in which the beginning of a word that is longer than a line is worth it
 _NARROWEST: Final = 8  # what a column keeps
 _COLUMNS: Final = 80  # of a terminal that does not know its own width
 
@@ -111,6 +114,31 @@ def cut(value: str, limit: int) -> str:
             break
         kept += char
     return kept + "…"
+
+
+def wrapped(value: str, room: int) -> list[str]:
+    """A line on lines of at most `room` columns: cut between words, and within a word that is longer.
+
+    There is always a first one, if only an empty one.
+    """
+    lines: list[str] = []
+    start, used = 0, 0  # of the line that is being filled: its first character, and its columns
+    for word in _WORDS.finditer(value):
+        wide = width(word[1])
+        if used and wide > room - used and (wide <= room or room - used < _LEAST):
+            lines.append(value[start : word.start()].rstrip())
+            start, used = word.start(), 0
+        if wide > room - used:
+            for place in range(word.start(), word.end(1)):
+                used += width(value[place])
+                if used > room and place > start:
+                    lines.append(value[start:place])
+                    start, used = place, width(value[place])
+            used += word.end() - word.end(1)
+        else:
+            used += wide + word.end() - word.end(1)
+    last = value[start:].rstrip()
+    return [*lines, last] if last or not lines else lines
 
 
 def table(rows: Iterable[Sequence[str]], limit: int | None = None) -> list[str]:

@@ -6,7 +6,6 @@ It knows what is to be shown and nothing of how it came about.
 from __future__ import annotations
 
 import sys
-import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -121,11 +120,7 @@ def _gist(data: bytes, text: str) -> str:
 
 def _field(brush: Brush, label: str, *, text: str, style: str = "") -> None:
     """A label and its text, wrapped beside it on a terminal and on one line in a pipe."""
-    plain = output.flat(text)
-    lines = [plain]
-    if brush.terminal:
-        lines = textwrap.wrap(plain, brush.room, break_on_hyphens=False, drop_whitespace=False) or [""]
     name = brush("dim", label.ljust(LABEL))
-    for number, line in enumerate(lines):
+    for number, line in enumerate(brush.wrapped(text, brush.room)):
         painted = brush(style, line) if style else line
         output.line(f"  {name}{painted}" if number == 0 else f"{_INDENT}{painted}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final, TypeAlias
@@ -208,4 +207,4 @@ def _lines(text: str, room: int | None) -> Iterator[str]:
         if room is None or output.width(shown) <= room:
             yield shown
         else:
-            yield from textwrap.wrap(shown, room, break_on_hyphens=False, drop_whitespace=False)
+            yield from output.wrapped(shown, room)
