@@ -232,10 +232,10 @@ def _list(facts: Facts) -> Link:
         among = "the one tool" if count == 1 else f"one of {count} tools"
         return Link("list", True, f"the server answered: {tool!r} is {among} that it lists")
     near = listed.near or tuple(get_close_matches(tool, listed.tools, n=3))
-    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else ""
+    meant = f"did you mean {' or '.join(map(repr, near))}?" if near else ""
     shown = ", ".join(listed.tools[:_FEW]) or "none"
     more = f" and {count - _FEW} more" if count > _FEW else ""
-    return Link("list", False, f"the server lists no {tool!r}", (f"it lists {shown}{more}",), hint)
+    return Link("list", False, f"the server lists no {tool!r}", (f"it lists {shown}{more}",), meant)
 
 
 _FEW: Final = 12

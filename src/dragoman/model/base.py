@@ -98,7 +98,8 @@ class ServerCapabilities(Model, kw_only=True):
     extensions: dict[str, Any] | UnsetType = UNSET
 
 
-class RequestMeta(Model, kw_only=True, frozen=True):  # one reading may stand for many requests
+# One reading may stand for many requests, so nobody changes it.
+class RequestMeta(Model, kw_only=True, frozen=True):  # type: ignore[misc]  # structs may, where dataclasses may not
     """The typed reading of a request's or notification's `_meta` (basic/index, "_meta").
 
     Every member is optional here, because revisions with a handshake say most of it once; what a
