@@ -92,6 +92,11 @@ def test_a_member_that_nothing_looks_at_fails_the_case(given):
     assert "surprise" in why
 
 
+@pytest.mark.parametrize("kind", ["permissions", "Permission", "decision"])
+def test_a_kind_may_be_called_otherwise(kind):
+    assert run(case({"decision": "deny"}, kind=kind)).why is None
+
+
 def test_members_for_people_and_empty_ones_say_nothing():
     more = {"rules": {"deny": ["mcp__a"]}, "call": "mcp__a__b", "note": "seen in June", "surprise": {}}
     assert run(case({"decision": "deny"}, input=more)).why is None

@@ -17,7 +17,7 @@ from typing import Any, Final, cast
 
 from . import apis, claude, codex, others
 from .expecting import differs
-from .given import Given
+from .given import Given, kind_of
 
 _APIS: Final = frozenset({"anthropic-messages", "openai-responses", "openai-chat", "gemini"})
 
@@ -41,7 +41,7 @@ def find(case: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         ValueError: the case is of a kind, of a host or has members that are not known.
     """
-    host, kind = str(case["host"]), str(case["kind"])
+    host, kind = str(case["host"]), kind_of(str(case["kind"]))
     given = Given(cast("Mapping[str, Any]", case["input"]), as_written=host in _APIS)
     if host in _APIS:
         found = apis.run(host, kind, given)

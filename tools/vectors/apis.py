@@ -33,7 +33,7 @@ _MEMBERS: Final = ("input_schema", "inputSchema", "parameters", "parametersJsonS
 def run(host: str, kind: str, given: Case) -> dict[str, Any]:
     """What is found for a case of this API and kind."""
     api = APIS[host]
-    if kind == "tool-name":
+    if kind in ("tool-name", "naming"):
         return _name(host, given)
     if kind in ("schema", "strict", "strict-schema"):
         return _schema(api, given)

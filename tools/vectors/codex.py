@@ -194,7 +194,7 @@ def _quoted(text: str) -> list[str]:
 
 _KINDS: Final = {
     "parse": _parse,
-    **dict.fromkeys(("env", "precedence", "trust", "timeout", "server-policy", "requirements"), _files),
+    **dict.fromkeys(("env", "precedence", "trust", "timeout", "server-policy"), _files),
     **dict.fromkeys(("approval", "permission", "tool-filter", "parallel", "visibility"), _approval),
     "naming": _naming,
     **dict.fromkeys(("path", "paths", "file", "files", "location"), paths.codex),

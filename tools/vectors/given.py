@@ -50,6 +50,32 @@ _LIKE: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
 )
 
 
+_KINDS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("transport", "config", "entry", "parsing", "bad-entry"), "parse"),
+    **dict.fromkeys(("expansion", "environment", "variables", "env-expansion"), "env"),
+    **dict.fromkeys(("merge", "scope", "scopes", "layers", "files-merge"), "precedence"),
+    **dict.fromkeys(("name", "names", "tool-naming"), "naming"),
+    **dict.fromkeys(("permissions", "decision", "rules", "rule"), "permission"),
+    **dict.fromkeys(("filter", "tools-filter", "tool-visibility"), "tool-filter"),
+    **dict.fromkeys(("policy", "allowlist", "server-allowlist", "requirements", "gate"), "server-policy"),
+    **dict.fromkeys(("timeouts", "time"), "timeout"),
+    **dict.fromkeys(("project-approval", "approvals"), "approval"),
+    **dict.fromkeys(("folder-trust", "workspace-trust"), "trust"),
+    **dict.fromkeys(("hook", "hooks", "matcher"), "hook-matcher"),
+    **dict.fromkeys(("outputs", "output-limit", "result-limit"), "output"),
+    **dict.fromkeys(("deferral", "deferred", "deferred-tools"), "tool-search"),
+    **dict.fromkeys(("schemas", "schema-conversion", "input-schema"), "schema"),
+    **dict.fromkeys(("results", "result-conversion", "conversion-result"), "result"),
+    **dict.fromkeys(("config-path", "config-paths", "config-file", "file-path", "location"), "path"),
+}
+
+
+def kind_of(kind: str) -> str:
+    """A kind by the one name that it has here."""
+    plain = kind.strip().lower().replace("_", "-").replace(" ", "-")
+    return _KINDS.get(plain, plain)
+
+
 def _own(name: str) -> str:
     """The one name of a member."""
     like = next((own for pattern, own in _LIKE if pattern.search(name)), name)
