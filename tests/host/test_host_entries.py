@@ -58,6 +58,42 @@ async def test_an_entry_that_nothing_can_be_started_by_hurts_no_other(place, ent
         assert not (await found.answer(use("look"))).is_error
 
 
+FILES = {
+    "claude-code": ("home/.claude.json", "mcpServers"),
+    "cursor": ("home/.cursor/mcp.json", "mcpServers"),
+    "gemini-cli": ("home/.gemini/settings.json", "mcpServers"),
+    "cline": ("home/.cline/mcp.json", "mcpServers"),
+    "vscode": ("home/.config/Code/User/mcp.json", "servers"),
+}
+
+
+@pytest.mark.parametrize("host", FILES)
+def test_a_number_that_nothing_can_count_to_hurts_its_own_entry_at_most(place, host):
+    file, key = FILES[host]
+    place.write(file, {key: {"bad": {**place.entry, "timeout": 10**400}, "service": place.entry}})
+    assert "service" in place.host(host).setup.active
+
+
+@pytest.mark.parametrize("value", ["nan", "1" * 400])
+@pytest.mark.parametrize("member", ["startup_timeout_sec", "tool_timeout_sec"])
+def test_a_time_that_is_none_is_told_as_any_bad_entry_is(place, member, value):
+    bad = place.toml.replace("service", "bad")
+    place.write("home/.codex/config.toml", f"{bad}{member} = {value}\n{place.toml}")
+    found = place.host("codex")
+    assert found.setup.active == {}  # Codex starts with no server then
+    assert "a number of a sane size" in str(found.problems)
+
+
+@pytest.mark.parametrize("value", ["9" * 5000, "\u00b2", "-1", "nan", ""])
+async def test_numbers_of_the_environment_that_are_none_count_as_none(place, value):
+    place.write("home/.claude.json", {"mcpServers": {"service": place.entry}})
+    names = ("MCP_TIMEOUT", "MCP_TOOL_TIMEOUT", "MAX_MCP_OUTPUT_TOKENS", "CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT")
+    env = dict.fromkeys((*names, "CLAUDE_CODE_MAX_MCP_DESCRIPTION_LENGTH"), value)
+    async with place.host("claude-code", env=env, ask=lambda question: True) as found:
+        assert max(len(tool["description"]) for tool in await found.tools() if "description" in tool) == 2048
+        assert not (await found.answer(use("big", characters=1000))).is_error
+
+
 async def test_secrets_that_a_program_repeats_are_not_in_why_it_is_not_there(place):
     program = str(place.write("telling.py", TELLING))
     entry = {

@@ -80,6 +80,7 @@ WORDS = [
         "projects",
         "trust_level",
     ),
+    *("timeout", "startup_timeout_sec", "tool_timeout_sec", "url", "headers", "cwd", "envFile"),
     *("default_tools_approval_mode", "approval_mode", "includeTools", "excludeTools", "hooks", "plugins"),
 ]
 SCALARS = st.sampled_from(
@@ -109,6 +110,7 @@ SCALARS = st.sampled_from(
             "bypassPermissions",
         ),
         *("yolo", "never", "danger-full-access", "${SECRET}", True, False, None, 0, 1),
+        *(-1, 1e308, 10**400, "\ud800", "\x00", "\x1b[2J", ""),
     ]
 )
 VALUES = st.recursive(

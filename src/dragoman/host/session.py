@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 from dragoman.client import Client, ToolResult
 from dragoman.client.options import ClientKeywords
-from dragoman.errors import LocalError
+from dragoman.errors import DragomanError, LocalError
 from dragoman.host.config.record import ServerConfig
 from dragoman.host.masking import held, without
 from dragoman.host.reaching import plan
@@ -120,6 +120,11 @@ class Session:
         """Start or reach the server and list its tools. Raises nothing: see `state` and `why`."""
         try:
             await self._connect()
+        except DragomanError:
+            raise
+        except Exception as exc:  # of an entry that nobody thought of: it hurts no other server
+            log.exception("server %r (%s) could not be started", self.name, self.config.origin)
+            self._skipped = f"it could not be started: {type(exc).__name__}"
         finally:
             self._arrived.set()
 

@@ -13,6 +13,7 @@ from dragoman.host.config.record import Origin, Problem
 
 Choice = TypeVar("Choice")
 
+_LARGEST: Final = 10**30  # no float has all whole numbers, and none those of 300 digits
 _KINDS: Final[dict[type, str]] = {
     type(None): "null",
     bool: "a boolean",
@@ -146,6 +147,8 @@ def number(node: Node, member: str, *, unit: str) -> float | None:
     value = found.value
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise Bad(f"`{member}`: {wrong(f'{unit} as a number', value)}", found)
+    if value != value or (isinstance(value, int) and abs(value) > _LARGEST):  # noqa: PLR0124  # NaN is not itself
+        raise Bad(f"`{member}`: expected {unit} as a number of a sane size", found)
     return value
 
 

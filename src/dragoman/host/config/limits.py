@@ -75,10 +75,17 @@ def _idle(config: ServerConfig, env: Mapping[str, str]) -> float | None:
 
 def _milliseconds(env: Mapping[str, str], name: str) -> float | None:
     """A time of the environment, None where there is none that is a number."""
+    found = _whole(env, name)
+    return None if found is None else found / 1000
+
+
+def _whole(env: Mapping[str, str], name: str) -> int | None:
+    """A whole number of the environment; None for what is none, or longer than any that is meant."""
     text = env.get(name, "").strip()
-    return int(text) / 1000 if text.isascii() and text.isdigit() else None
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS else None
 
 
+_DIGITS: Final = 18
 _MOST_CHARACTERS: Final = 500_000
 _TOKENS: Final = 25_000
 _WARN_TOKENS: Final = 10_000
@@ -100,8 +107,7 @@ class OutputLimits:
 
 def output_limits(meta: Mapping[str, Any], env: Mapping[str, str]) -> OutputLimits:
     """Claude Code's limits for a result of a tool with this `_meta`."""
-    told = env.get("MAX_MCP_OUTPUT_TOKENS", "").strip()
-    tokens = int(told) if told.isascii() and told.isdigit() and int(told) > 0 else _TOKENS
+    tokens = _whole(env, "MAX_MCP_OUTPUT_TOKENS") or _TOKENS
     asked = meta.get("anthropic/maxResultSizeChars")
     if not isinstance(asked, int) or isinstance(asked, bool) or asked <= 0:
         return OutputLimits(_WARN_TOKENS, tokens)
@@ -110,5 +116,4 @@ def output_limits(meta: Mapping[str, Any], env: Mapping[str, str]) -> OutputLimi
 
 def description_limit(env: Mapping[str, str]) -> int:
     """How many characters of a description or of a server's instructions Claude Code's model sees."""
-    told = env.get("CLAUDE_CODE_MAX_MCP_DESCRIPTION_LENGTH", "").strip()
-    return int(told) if told.isascii() and told.isdigit() and int(told) > 0 else _DESCRIPTION
+    return _whole(env, "CLAUDE_CODE_MAX_MCP_DESCRIPTION_LENGTH") or _DESCRIPTION
