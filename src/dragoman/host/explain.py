@@ -223,8 +223,8 @@ def _list(facts: Facts) -> Link:
         # An error's own hint stands on a line of its own.
         said, *hints = (line.strip() for line in listed.why.splitlines())
         cure = next((hint.removeprefix("try: ") for hint in hints if hint.startswith("try: ")), "")
-        more = tuple(hint for hint in hints if not hint.startswith("try: "))
-        return Link("list", None, f"the server did not answer: {said}", more, cure)
+        others = tuple(hint for hint in hints if not hint.startswith("try: "))
+        return Link("list", None, f"the server did not answer: {said}", others, cure)
     if listed.hidden:
         return Link("list", False, f"the host shows {tool!r} to no model: {listed.hidden}")
     count = len(listed.tools)
