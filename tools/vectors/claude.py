@@ -127,20 +127,27 @@ def _env(given: Case) -> dict[str, Any]:
     }
 
 
+_STARTS: Final = ("child_env", "env", "process_env")
+_THERE: Final = ("_has", "_contains", "_includes", "_keeps", "_keys", "_with")
+_GONE: Final = ("_lacks", "_removed", "_missing", "_excludes", "_omits", "_without", "_drops", "_not")
+
+
 def children(child: dict[str, str]) -> dict[str, Any]:
     """The environment of a program, by the names that cases have for it."""
-    there = (
-        *("child_env", "child", "process_env", "child env", "childEnv", "child_env_has", "spawn_env"),
-        *("child_env_contains", "child_env_includes", "child_env_keeps", "kept", "inherited"),
-    )
-    gone = (
-        "child_env_lacks",
-        "child_env_removed",
-        "child_env_missing",
-        "child_env_excludes",
-        "removed",
-        "redacted",
-    )
+    there = [f"{start}{end}" for start in _STARTS for end in _THERE]
+    there += [
+        "child_env",
+        "child",
+        "process_env",
+        "child env",
+        "childEnv",
+        "spawn_env",
+        "kept",
+        "inherited",
+        "passed",
+    ]
+    gone = [f"{start}{end}" for start in _STARTS for end in _GONE]
+    gone += ["removed", "redacted", "not_passed", "stripped"]
     return {**dict.fromkeys(there, Child(child)), **dict.fromkeys(gone, Child(child, without=True))}
 
 

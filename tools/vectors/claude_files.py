@@ -102,6 +102,7 @@ def _by_scope(given: Case) -> dict[str, Any]:
 
 def _connectors(told: Any) -> list[Source]:
     """The servers of an account, which are in no file."""
+    told = [told] if "url" in table(told) and "name" in table(told) else told
     pairs = [(str(item.get("name")), item) for item in map(table, listed(told))] or list(table(told).items())
     servers = {
         name if name.startswith("claude.ai ") else connector(name): {"type": "http", **table(entry)}

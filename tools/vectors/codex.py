@@ -112,8 +112,10 @@ def _approval(given: Case) -> dict[str, Any]:
     setup, told = _read(given, server=server)
     if setup.failure is not None:
         raise ValueError(setup.failure.text)
-    decided = {name: _judge(setup, told, server, tool=name, given=given) for name in _tools(given) or [tool]}
-    first = next(iter(decided.values()))
+    decided = {
+        name: _judge(setup, told, server, tool=name, given=given) for name in _tools(given, setup) or [tool]
+    }
+    first = decided[tool] if tool in decided else next(iter(decided.values()))
     ask = first.value == "ask"
     return {
         **decided,
@@ -145,15 +147,28 @@ class _Visible(Fact):
 
 def _judge(setup: Setup, told: Situation, server: str, *, tool: str, given: Case) -> _Decided:
     meta = {str(table(item).get("name")): table(item) for item in listed(given.get("tools"))}.get(tool, {})
-    said = table(given.get("tool_meta")) or table(meta.get("_meta"))
+    said = table(given.get("tool_meta")) or table(meta.get("_meta")) or _visibility(given)
     hints = table(given.get("annotations")) or table(meta.get("annotations"))
     call = Call(Name(tool, tool, server, tool), table(given.get("args")), hints, said)
     decision = _HOST.judge(setup, call, situation=told)
     return _Decided(decision.effect, hidden=decision.hidden, once=decision.once)
 
 
-def _tools(given: Case) -> list[str]:
-    return [str(table(item).get("name", item)) for item in listed(given.get("tools"))]
+def _visibility(given: Case) -> dict[str, Any]:
+    """What a text says of who sees the tool."""
+    found = re.search(r"visibility\"?\s*[=:]?\s*(\[[^\]]*\])", str(given.get("toml", "")))
+    return {} if found is None else {"ui": {"visibility": json.loads(found[1])}}
+
+
+def _tools(given: Case, setup: Setup) -> list[str]:
+    """The tools that a case asks of: its own, or those that its text or the entries speak of."""
+    if "tools" in given or "tool" in given or "call" in given:
+        return [str(table(item).get("name", item)) for item in listed(given.get("tools"))]
+    found = re.search(r"\btools:? ((?:[\"'\w-]+(?:, ?| and |,? ))*[\"'\w-]+)\s*$", str(given.get("toml", "")))
+    if found is not None:
+        return [word.strip("\"'") for word in re.split(r", ?| and | ", found[1]) if word]
+    named = [tool for config in setup.active.values() for tool in (config.only_tools or ())]
+    return list(dict.fromkeys(named))
 
 
 def _meant(given: Case, text: str) -> tuple[str, str]:
@@ -170,6 +185,8 @@ def _meant(given: Case, text: str) -> tuple[str, str]:
 
 def _naming(given: Case) -> dict[str, Any]:
     text = str(given.get("toml", ""))
+    if "visibility" in text or "visibility" in str(given.get("tool_meta", "")):
+        return _approval(given)
     told = [str(name) for name in listed(given.get("servers"))] or (
         [str(given["server"])] if "server" in given else []
     )

@@ -6,22 +6,16 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final
 
-import msgspec
-
 from dragoman.host.config.expand import environment, expand
-from dragoman.host.config.record import Origin, ServerConfig, Setup, Situation, Source
+from dragoman.host.config.record import Setup, Situation, Source
 from dragoman.host.dialects import DIALECTS
 from dragoman.host.naming import VSCODE_TOOLS
-from dragoman.host.output import fitted
-from dragoman.model import TextContent, Tool
 
-from . import paths
-from .api_results import tool_result
+from . import models, paths
 from .claude import children
-from .expecting import Fact, Json, Says, State
+from .expecting import Fact, Says, State
 from .forms import Case, facts, is_list, is_table, listed, outcome, present, situation, source, table
 from .naming import host_name
 from .other_rules import permission
@@ -64,8 +58,8 @@ def run(host: str, kind: str, given: Case) -> dict[str, Any]:
         return permission(host, given, files=_sources(host, given))
     if kind == "env" and "value" in given:
         return _value(host, given)
-    if kind == "result":
-        return _result(host, given)
+    if kind in ("result", "schema"):
+        return models.run(host, kind, given)
     if kind in _KINDS:
         return _files(host, given, kind=kind)
     known = ("naming", "permission", "limits", "path", *_KINDS)
@@ -310,36 +304,6 @@ def _completed(host: str, entry: Any) -> Any:
     if host == "opencode" and "args" in given:
         return {"type": "local", "command": [given["command"], *given["args"]]}
     return entry
-
-
-def _result(host: str, given: Case) -> dict[str, Any]:
-    """What a host's model sees of a result."""
-    if host != "vscode":
-        raise ValueError("of this host nothing is known of results that is matched")
-    names = ("content", "structuredContent", "isError")
-    told = table(given.get("mcp_result", given.get("result")))
-    told |= {name: given[name] for name in names if name in given}
-    config = ServerConfig("s", "stdio", Origin("mcp.json"), command="x", host=host)
-    made = fitted(tool_result(told), Tool(name="t", input_schema={}), config=config, env={}, keep=Path)
-    texts = [block.text for block in made.content if isinstance(block, TextContent)]
-    seen = _Shown(msgspec.to_builtins(made.content), texts, structured="structuredContent" in told)
-    return dict.fromkeys(("model_sees", "model", "content", "shown", "text", "sees", "to_model"), seen)
-
-
-class _Shown(Fact):
-    """What a model sees: blocks, a text, the JSON that it is, or which part of the result it is."""
-
-    def __init__(self, value: Any, texts: list[str], *, structured: bool) -> None:
-        super().__init__(value)
-        self.texts = texts
-        self.structured = structured
-
-    def fits(self, wanted: Any) -> bool:
-        if wanted in (self.value, self.texts) or (isinstance(wanted, str) and [wanted] == self.texts):
-            return True
-        if isinstance(wanted, str):
-            return self.structured and "structuredcontent" in wanted.lower().replace(" ", "").replace("_", "")
-        return len(self.texts) == 1 and Json(self.texts[0]).fits(json.dumps(wanted))
 
 
 def _limits(given: Case) -> dict[str, Any]:
