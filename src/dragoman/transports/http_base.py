@@ -195,8 +195,8 @@ class HttpRequest(msgspec.Struct):
         return f"<HttpRequest {self.method} {self.address.shown}>"
 
 
-class Reply(Protocol):
-    """The reply to one request; its head is there, its body comes as it comes."""
+class Head(Protocol):
+    """The head of a reply."""
 
     @property
     def status(self) -> int:
@@ -212,6 +212,10 @@ class Reply(Protocol):
     def headers(self) -> Mapping[str, str]:
         """Names in lower case; several values of one name joined by ", "."""
         ...
+
+
+class Reply(Head, Protocol):
+    """The reply to one request; its head is there, its body comes as it comes."""
 
     async def chunk(self) -> bytes:
         """The next bytes of the body as they came; `b""` at its end.

@@ -7,7 +7,7 @@ whatever a server echoes of it is taken out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, Literal, Protocol, TypeGuard
+from typing import Final, Literal, TypeGuard
 
 import msgspec
 
@@ -23,7 +23,7 @@ from dragoman.jsonrpc.message import (
     Response,
     decode,
 )
-from dragoman.transports.http_base import shown_url
+from dragoman.transports.http_base import Head, shown_url
 
 SHOWN: Final = 300  # characters of a body
 EXCERPT: Final = 16 * 1024  # bytes of a body that are read in order to say what it is
@@ -65,25 +65,6 @@ class Place(msgspec.Struct, frozen=True):
 
     def __repr__(self) -> str:
         return f"<Place {self.shown}>"
-
-
-class Head(Protocol):
-    """What an error needs to know of an answer; see `http_base.Reply`."""
-
-    @property
-    def status(self) -> int:
-        """The status code."""
-        ...
-
-    @property
-    def reason(self) -> str:
-        """What the server says beside the code."""
-        ...
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """Names in lower case."""
-        ...
 
 
 def http_error(reply: Head, body: bytes, *, place: Place) -> HttpError:
