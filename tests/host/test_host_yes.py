@@ -71,6 +71,25 @@ async def test_what_was_shown_is_what_is_sent_whoever_changes_it_meanwhile(place
     assert lines[0]["block"]["input"] == lines[1]["request"]["params"]["arguments"] == {"what": "shown"}
 
 
+@pytest.mark.parametrize("what", [{1: 2}, [{None: 1}]])
+async def test_a_name_that_is_no_text_is_refused_as_wrong_arguments_are(place, what):
+    async with place.host("claude-code", ask=Person(), trace=Trace(lambda line: None)) as found:
+        outcome = await found.answer(use("look", what=what))
+    assert (outcome.by, outcome.is_error) == ("schema", True)
+    assert "a name that is no text" in outcome.text
+
+
+async def test_arguments_without_an_end_are_refused_as_wrong_arguments_are(place):
+    around: dict[str, Any] = {}
+    around["around"] = around
+    async with place.host("claude-code", ask=Person(), trace=Trace(lambda line: None)) as found:
+        outcome = await found.answer(use("look", what=around))
+        assert (outcome.by, outcome.is_error) == ("schema", True)
+        assert "nested too deeply" in outcome.text
+        unknown = await found.answer(use("x" * 100_000))
+        assert len(unknown.text) < 2000
+
+
 async def test_a_question_that_fails_is_no_yes(place, caplog):
     caplog.set_level(logging.CRITICAL, "dragoman")
 

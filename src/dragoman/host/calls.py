@@ -32,6 +32,7 @@ from dragoman.schema.shapes import is_object, is_sequence
 log = logging.getLogger("dragoman.host")
 
 _FARES: Final = {"new": "is being started", "starting": "is being started", "failed": "cannot be reached"}
+_SHOWN: Final = 200  # characters of a name that there is not
 _LISTED: Final = 20  # names that the text for an unknown tool lists at most
 
 
@@ -109,7 +110,7 @@ class Calls:
         name = self._roster.names.ever(use.name)
         session = None if name is None else self._roster.sessions.get(name.server)
         if name is None or session is None or session.state == "connected":
-            near = tuple(get_close_matches(use.name, self._known(), n=3))
+            near = tuple(get_close_matches(use.name[:_SHOWN], self._known(), n=3))
             return Judged(use=use, by="host", text=self._unknown(use.name), near=near)
         how = _FARES.get(session.state, f"is {session.state}")
         text = f"{use.name} is not there now: its server {how}"
@@ -218,7 +219,8 @@ class Calls:
         known = self._known()
         listed = ", ".join(known[:_LISTED]) or "none"
         more = f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
-        return f"Unknown tool {name!r}. There is: {listed}{more}."
+        told = repr(name) if len(name) <= _SHOWN else f"{name[:_SHOWN]!r}…"
+        return f"Unknown tool {told}. There is: {listed}{more}."
 
 
 def _refused(judged: Judged, by: By, *, text: str) -> Judged:
@@ -269,9 +271,13 @@ def _apart(use: ToolUse) -> ToolUse:
         return replace(use, arguments=_copied(dict(use.arguments)))
     except RecursionError:
         return replace(use, arguments={}, fault="the arguments are nested too deeply")
+    except TypeError:
+        return replace(use, arguments={}, fault="a member of the arguments has a name that is no text")
 
 
 def _copied(value: Any) -> Any:
     if is_object(value):
+        if not all(isinstance(name, str) for name in value):
+            raise TypeError
         return {name: _copied(inner) for name, inner in value.items()}
     return [_copied(inner) for inner in value] if is_sequence(value) else value
