@@ -12,6 +12,12 @@ from dragoman.host.naming import connector
 from .forms import Case, listed, situation, source, table
 
 SCOPES: Final[tuple[Scope, ...]] = ("managed", "cli", "local", "project", "user")
+_OWN: Final = (
+    "enabledMcpjsonServers",
+    "disabledMcpjsonServers",
+    "enableAllProjectMcpServers",
+    "skipDangerousModePermissionPrompt",
+)
 _SETTINGS: Final = ("strictPluginOnlyCustomization", "disableClaudeAiConnectors", "allowAllClaudeAiMcps")
 _LISTS: Final = (
     *_SETTINGS,
@@ -121,6 +127,9 @@ def _settings(given: Case) -> list[Source]:
     managed = {name: value for name, value in managed.items() if value is not None}
     if managed and "server" not in given:
         found.append(source(managed, "managed-settings.json", scope="managed", kind="settings"))
+    own = {name: given[name] for name in _OWN if name in given}
+    if own:
+        found.append(source(own, "~/.claude/settings.json", scope="user", kind="settings"))
     found += [item for scope in SCOPES[1:] if (item := scoped(given, scope)) is not None]
     told = table(given.get("settings"))
     for scope in SCOPES:

@@ -198,9 +198,11 @@ def _naming(given: Case) -> dict[str, Any]:
         tools = ["t" * int(length[1])]
     # "server(s) ... tool(s) ...": what is quoted before the word tool are servers.
     before, _, after = text.partition("tool")
-    told = told or _quoted(before) or ["s"]
+    told = told or _quoted(before) or _quoted(text)[:1] or ["s"]
+    if "empty tool" in text:
+        tools = [""]
     tools = tools or _quoted(after)
-    if not tools:
+    if not tools and "empty tool" not in text:
         raise ValueError("there is no tool")
     return codex_name(told, tools)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -124,25 +124,35 @@ def _read(text: str, name: str, *, server: str) -> list[Layer]:
         return [_layer(text, label["who"], server=server)]
     if _is_toml(text) or ("\n" in text and ";" not in text and _LABEL.match(text) is None):
         return [_layer(text, "user", server=server)]
-    found: list[Layer] = []
+    return _joined(_parts(text, server))
+
+
+def _parts(text: str, server: str) -> Iterator[Layer]:
+    """The files that a text speaks of, one after the other."""
     for part in _split(text):
         label = _LABEL.match(part)
         who = "user" if label is None else label["who"]
         layer = _layer(part if label is None else part[label.end() :], who, server=server)
+        if layer.scope == "requirements" and "empty" in part and not layer.tables:
+            layer.tables[""] = ["mcp_servers = {}"]
         if who.startswith("no ") or (label is not None and re.search(r"\b(?:absent|missing|unset)\b", part)):
             continue
         # Words about whom to trust are no file; a file of whose words nothing is TOML is a wrong one.
         about = label is not None or re.search(r"trust|sandbox|default|server|tool", part) is not None
         if layer.tables or not about:
-            found.append(layer if layer.tables or about else Layer("user", text=part))
+            yield layer if layer.tables else Layer("user", text=part)
+
+
+def _joined(layers: Iterable[Layer]) -> list[Layer]:
+    """The files, what is said of one in several places put together."""
     merged: list[Layer] = []
-    for layer in found:
+    for layer in layers:
         same = next((other for other in merged if other.scope == layer.scope and layer.text is None), None)
         if same is None or same.text is not None:
             merged.append(layer)
-        else:
-            for header, lines in layer.tables.items():
-                same.tables.setdefault(header, []).extend(lines)
+            continue
+        for header, lines in layer.tables.items():
+            same.tables.setdefault(header, []).extend(lines)
     return merged
 
 
