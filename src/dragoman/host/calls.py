@@ -277,7 +277,8 @@ def _apart(use: ToolUse) -> ToolUse:
 
 def _copied(value: Any) -> Any:
     if is_object(value):
-        if not all(isinstance(name, str) for name in value):
+        names: list[Any] = list(value)
+        if not all(isinstance(name, str) for name in names):
             raise TypeError
         return {name: _copied(inner) for name, inner in value.items()}
     return [_copied(inner) for inner in value] if is_sequence(value) else value
