@@ -7,7 +7,13 @@ import pytest
 
 from dragoman.schema.bounds import MAX_DEPTH, MAX_SUBSCHEMAS
 from dragoman.schema.errors import InvalidSchema, UnresolvedReference, UnsupportedDialect
-from dragoman.schema.validate import MAX_FAULTS, MAX_VALUE_DEPTH, Validator, check_schema
+from dragoman.schema.validate import (
+    MAX_FAULTS,
+    MAX_VALUE_DEPTH,
+    Validator,
+    check_schema,
+    shape_fault,
+)
 
 DRAFT_07 = "http://json-schema.org/draft-07/schema#"
 DRAFT_2020 = "https://json-schema.org/draft/2020-12/schema"
@@ -294,3 +300,21 @@ def test_every_keyword_has_a_fault_in_words(schema, value, expected):
     if expected is not None:
         assert faults[0].expected == expected
     assert all(fault.expected and fault.received and fault.rule for fault in faults)
+
+
+@pytest.mark.parametrize(
+    ("schema", "says"),
+    [
+        ({"type": "object", "properties": {"a": {"type": "string"}}}, None),
+        ({"type": "object", "properties": {"a": {"$ref": "#/$defs/missing"}}}, None),
+        ({"type": "object", "properties": {"a": {"type": "strin"}}}, "at /properties/a/type"),
+        ({"type": "object", "required": "a"}, "at /required"),
+        ({"$schema": "https://json-schema.org/draft/2020-12/schema#", "required": "a"}, "at /required"),
+        ({"$schema": "http://json-schema.org/draft-07/schema#", "required": "a"}, None),
+        ({"$schema": "urn:one-of-my-own", "required": "a"}, None),
+        (True, None),
+    ],
+)
+def test_a_schema_is_held_to_the_rules_for_schemas(schema, says):
+    fault = shape_fault(schema)
+    assert fault is None if says is None else says in fault

@@ -5,6 +5,7 @@ It speaks 2020-12 and draft-07, never fetches anything, and refuses to know whos
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from dragoman.errors import UsageError
@@ -121,7 +122,8 @@ def shape_fault(schema: Any) -> str | None:
 
 def _named(schema: Any) -> str:
     """The draft that a schema names, without scheme and `#`."""
-    return str(schema.get("$schema", "")).partition("://")[2].rstrip("#/")
+    said = str(schema.get("$schema", ""))
+    return re.sub("^https?://", "", said).rstrip("#/")
 
 
 def measure(value: Any) -> tuple[int, int]:
