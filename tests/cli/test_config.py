@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.cli.config_parsers import HOSTS
 from dragoman.cli.output import width
+from dragoman.cli.words import HOSTS
 from dragoman.host.dialects import DIALECTS
 from tests.cli.machine import Place, new_place
 from tests.terminal import in_terminal, plain

@@ -6,8 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import Final
 
-from dragoman.cli.config_parsers import HOSTS
-from dragoman.cli.parsers import TRUSTED_HELP, Parser, seconds
+from dragoman.cli.words import HOSTS, TRUSTED_HELP, Parser, folder, mcp_config, no_color, seconds
 
 ROUNDS: Final = 50
 """Requests to the model for one prompt, unless something else is said."""
@@ -35,7 +34,7 @@ def chat() -> Parser:
         "--trace", metavar="FILE", help="where calls are written down (default: see dragoman trace)"
     )
     trace.add_argument("--no-trace", action="store_true", help="write no call down")
-    parser.add_argument("--no-color", action="store_true", help="no colours; so it is too with NO_COLOR set")
+    no_color(parser)
     parser.add_argument(
         "--json", action="store_true", help="print each event as a line of JSON, the end last"
     )
@@ -66,15 +65,9 @@ def _host(parser: Parser) -> None:
         default="claude-code",
         help="whose files (default: claude-code)",
     )
-    parser.add_argument("--folder", metavar="FOLDER", default=".", help="the project (default: .)")
+    folder(parser)
     parser.add_argument("--trusted", action="store_true", help=TRUSTED_HELP)
-    parser.add_argument(
-        "--mcp-config",
-        metavar="FILE",
-        action="append",
-        default=[],
-        help="servers of this run, a file or JSON, as Claude Code's option of that name",
-    )
+    mcp_config(parser)
 
 
 def _budget(parser: Parser) -> None:

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from dragoman.cli.config_parsers import HOSTS
-from dragoman.cli.parsers import TARGET_HELP, TRUSTED_HELP, Parser, seconds
+from dragoman.cli.words import (
+    HOSTS,
+    HOSTS_HELP,
+    TARGET_HELP,
+    TRUSTED_HELP,
+    Parser,
+    answers_json,
+    folder,
+    seconds,
+)
 
 
 def lock() -> Parser:
@@ -33,23 +41,18 @@ def doctor() -> Parser:
 
 def _servers(parser: Parser) -> None:
     parser.add_argument("--host", metavar="HOST", choices=HOSTS, help="the servers of this host's files")
-    parser.add_argument("--folder", metavar="FOLDER", default=".", help="the project (default: .)")
+    folder(parser)
     parser.add_argument("--trusted", action="store_true", help=TRUSTED_HELP)
 
 
 def _common(parser: Parser) -> None:
     limit = "for each server to start and list its tools (default: 30)"
     parser.add_argument("--timeout", metavar="SECONDS", type=seconds, default=30.0, help=limit)
-    parser.add_argument("--json", action="store_true", help="print one JSON object, in good and in bad times")
+    answers_json(parser)
 
 
 PARSERS: Final[dict[str, Callable[[], Parser]]] = {"lock": lock, "doctor": doctor}
 
-_HOSTS: Final = f"""\
-HOST is one of
-  {", ".join(HOSTS[:8])},
-  {", ".join(HOSTS[8:])}
-"""
 _LOCK: Final = f"""\
 Hold servers to what their tools were when you looked at them. The first time, names, descriptions,
 schemas and annotations of all tools are written to a file; after that they are compared with it, and
@@ -58,7 +61,7 @@ characters, orders to the model and names that pass for another's are reported.
 
 Without TARGET, the servers of a host's files: of --host, else of the first host that has some.
 
-{_HOSTS}
+{HOSTS_HELP}
 exit status: 0 as locked (or written), 1 something changed, 2 usage, 4 a server could not be reached
 """
 _LOCK_EXAMPLES: Final = """\
@@ -72,7 +75,7 @@ schemas for each model's API, names, permissions, cost. Each step that is not we
 
 Without TARGET, the servers of a host's files: of --host, else of every host that has some.
 
-{_HOSTS}
+{HOSTS_HELP}
 exit status: 0 all well or warnings, 1 something is wrong, 2 usage
 """
 _DOCTOR_EXAMPLES: Final = """\

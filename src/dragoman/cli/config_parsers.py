@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from dragoman.cli.parsers import Parser, seconds
-
-HOSTS: Final = (
-    *("claude-code", "codex", "cursor", "vscode", "claude-desktop", "gemini-cli", "opencode", "zed"),
-    *("cline", "roo-code", "continue", "copilot-cli"),
-)
-"""As `dragoman.host.DIALECTS` has them, which takes time to load."""
+from dragoman.cli.words import HOSTS, HOSTS_HELP, Parser, answers_json, folder, mcp_config, seconds
 
 
 def config() -> Parser:
@@ -19,8 +13,8 @@ def config() -> Parser:
     parser = Parser("config", description=_CONFIG, examples=_CONFIG_EXAMPLES)
     parser.add_argument("folder", metavar="FOLDER", nargs="?", default=".", help="the project (default: .)")
     _host(parser, "that host alone; may be given several times", many=True)
-    _added(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object, in good and in bad times")
+    mcp_config(parser)
+    answers_json(parser)
     return parser
 
 
@@ -32,11 +26,11 @@ def export() -> Parser:
     parser.add_argument("--to", metavar="HOST", required=True, choices=HOSTS, help="whose form to write")
     whose = "whose servers (default: every host's that has files here)"
     _host(parser, whose, many=True, names=("--from", "--host"))
-    parser.add_argument("--folder", metavar="FOLDER", default=".", help="the project (default: .)")
+    folder(parser)
     parser.add_argument("--output", metavar="FILE", help="where to (default: the host's file of the project)")
     parser.add_argument("--user", action="store_true", help="the person's file, not the project's")
     parser.add_argument("--write", action="store_true", help="write it; without this it is only shown")
-    parser.add_argument("--json", action="store_true", help="print one JSON object, in good and in bad times")
+    answers_json(parser)
     return parser
 
 
@@ -46,7 +40,7 @@ def undo() -> Parser:
     parser.set_defaults(module="undo")
     parser.add_argument("file", metavar="FILE", nargs="?", help="the file (default: the one written last)")
     parser.add_argument("--force", action="store_true", help="even if the file was changed since")
-    parser.add_argument("--json", action="store_true", help="print one JSON object, in good and in bad times")
+    answers_json(parser)
     return parser
 
 
@@ -64,13 +58,13 @@ def explain() -> Parser:
     trust.add_argument("--trusted", action="store_true", default=None, help=yes)
     trust.add_argument("--untrusted", action="store_false", dest="trusted", help="as in one that is not")
     parser.add_argument("--offline", action="store_true", help="start no server: config and permission alone")
-    parser.add_argument("--folder", metavar="FOLDER", default=".", help="the project (default: .)")
-    _added(parser)
+    folder(parser)
+    mcp_config(parser)
     parser.add_argument("--trace", metavar="FILE", help="explain a call that is recorded there")
     parser.add_argument(
         "--timeout", metavar="SECONDS", type=seconds, default=10.0, help="for the server to list its tools"
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object, in good and in bad times")
+    answers_json(parser)
     return parser
 
 
@@ -82,16 +76,6 @@ PARSERS: Final[dict[str, Callable[[], Parser]]] = {
 }
 
 
-def _added(parser: Parser) -> None:
-    parser.add_argument(
-        "--mcp-config",
-        metavar="FILE",
-        action="append",
-        default=[],
-        help="servers of this run, a file or JSON, as Claude Code's option of that name",
-    )
-
-
 def _host(parser: Parser, what: str, *, many: bool = False, names: Sequence[str] = ("--host",)) -> None:
     if many:
         parser.add_argument(
@@ -101,16 +85,11 @@ def _host(parser: Parser, what: str, *, many: bool = False, names: Sequence[str]
         parser.add_argument(*names, metavar="HOST", choices=HOSTS, help=what)
 
 
-_HOSTS: Final = f"""\
-HOST is one of
-  {", ".join(HOSTS[:8])},
-  {", ".join(HOSTS[8:])}
-"""
 _CONFIG: Final = f"""\
 Show the servers of all hosts that have files here: where each entry stands, which of several
 counts, what waits for an approval, and what is wrong, with what to do about it. Starts nothing.
 
-{_HOSTS}
+{HOSTS_HELP}
 `dragoman config export` writes servers in another host's form, `dragoman config undo` takes that back.
 """
 _CONFIG_EXAMPLES: Final = """\
@@ -123,7 +102,7 @@ Write servers in another host's form, into its file. Comments and layout of a fi
 stay. Variables are written as that host refers to them; what it cannot say is told. Without
 --write nothing is written: what would change is shown.
 
-{_HOSTS}"""
+{HOSTS_HELP}"""
 _EXPORT_EXAMPLES: Final = """\
   dragoman config export --to codex
   dragoman config export orders --from claude-code --to vscode --write
@@ -141,7 +120,7 @@ the server lists the tool, what its schema refuses, and the rule that decides, w
 Nothing is called. NAME is as the model sees it (mcp__orders__refund_order), or orders:refund_order,
 or orders/refund_order.
 
-{_HOSTS}"""
+{HOSTS_HELP}"""
 _EXPLAIN_EXAMPLES: Final = """\
   dragoman explain mcp__orders__refund_order order_id=A-1042 amount=500
   dragoman explain orders:refund_order --args '{"amount": 500}' --host codex

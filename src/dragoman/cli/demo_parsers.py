@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from dragoman.cli.parsers import Parser
+from dragoman.cli.words import Parser, answers_json, no_color
 
 HOSTS: Final = ("claude-code", "codex", "cursor")
 """As the cases of the demo have them, which take time to load."""
@@ -25,8 +25,8 @@ def demo() -> Parser:
     answer.add_argument("--yes", action="store_true", help="answer yes where a person is asked")
     answer.add_argument("--no", action="store_true", help="answer no; so it is too without a terminal")
     parser.add_argument("--full", action="store_true", help="show every message whole, however long")
-    parser.add_argument("--no-color", action="store_true", help="no colours; so it is too with NO_COLOR set")
-    parser.add_argument("--json", action="store_true", help="print one JSON object, in good and in bad times")
+    no_color(parser)
+    answers_json(parser)
     return parser
 
 

@@ -157,9 +157,9 @@ def _command(name: str, words: list[str]) -> int:
     if name == "run" and len(words) == 1 and not words[0].startswith("-"):
         # The form in which clients start servers: every millisecond of it is waited for.
         return _load(name)(SimpleNamespace(target=words[0], http=None, path="/mcp", argument=[], json=False))
-    from dragoman.cli import parsers
+    from dragoman.cli.words import WordsError
 
-    known = import_module(f"dragoman.cli.{_WORDS[name]}").PARSERS if name in _WORDS else parsers.PARSERS
+    known = import_module(f"dragoman.cli.{_WORDS.get(name, 'parsers')}").PARSERS
     verb = words[0] if words and f"{name} {words[0]}" in known else ""
     if words and not verb and (meant := _meant(words[0], name, known=known)):
         text = f"unknown verb {words[0]!r}: did you mean {meant!r}?"
@@ -167,7 +167,7 @@ def _command(name: str, words: list[str]) -> int:
     try:
         options = known[f"{name} {verb}".strip()]().parse_intermixed_args(words[1:] if verb else words)
         options.verb = verb
-    except parsers.WordsError as exc:
+    except WordsError as exc:
         near = _near(exc.word, exc.known)
         rule = f"did you mean {near!r}?" if near else exc.rule
         text = f"{exc}; {rule}" if rule else str(exc)

@@ -1,68 +1,19 @@
-"""The words that commands take, with their help. Loads no more than argparse."""
+"""The words of the commands that serve, look at, call and record servers. Loads no more than argparse."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Sequence
-from typing import Final, NoReturn
+from collections.abc import Callable, Sequence
+from typing import Final
 
-TARGET_HELP: Final = (
-    "a URL, a .py file (server.py or server.py:name), a command line in quotes, or a JSON entry"
+from dragoman.cli.words import (
+    TARGET_HELP,
+    TRUSTED_HELP,
+    Parser,
+    answers_json,
+    errors_json,
+    seconds,
 )
-
-TRUSTED_HELP: Final = "start what the folder's own files name, though nobody has approved it"
-
-_UNRECOGNIZED: Final = "unrecognized arguments: "  # as argparse begins
-
-
-class WordsError(Exception):
-    """The words of a command line do not fit the command.
-
-    `word` is the one that is not known, and `known` are those that it may have been meant for. If it is near
-    none of them, `rule` says how such words are written.
-    """
-
-    def __init__(self, message: str, *, word: str = "", known: Iterable[str] = (), rule: str = "") -> None:
-        super().__init__(message)
-        self.rule = rule
-        self.word = word
-        self.known = tuple(known)
-
-
-class Parser(argparse.ArgumentParser):
-    """An argument parser that leaves it to its caller what becomes of a wrong word."""
-
-    def __init__(self, command: str, *, description: str, examples: str) -> None:
-        super().__init__(
-            prog=f"dragoman {command}",
-            description=description,
-            epilog=f"examples:\n{examples}",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
-        )
-
-    def error(self, message: str) -> NoReturn:
-        """Raises WordsError in place of ending the process."""
-        words = message.removeprefix(_UNRECOGNIZED).split() if message.startswith(_UNRECOGNIZED) else []
-        option = next((word.partition("=")[0] for word in words if word.startswith("--")), "")
-        # argparse counts what may be given any number of times among what is required.
-        message = message.replace(", key=value", "").replace(", ARGUMENT", "")
-        rule = self._rule() if words else ""
-        raise WordsError(message, word=option, known=self._option_string_actions, rule=rule)
-
-    def _rule(self) -> str:
-        """How words are written that many write otherwise."""
-        words = {action.metavar for action in self._actions}
-        if "key=value" in words:
-            return "arguments are written key=value"
-        return "a command line is one TARGET, in quotes" if "TARGET" in words else ""
-
-    def _check_value(self, action: argparse.Action, value: object) -> None:
-        try:
-            super()._check_value(action, value)
-        except argparse.ArgumentError as exc:
-            known = map(str, action.choices or ())
-            raise WordsError(str(exc), word=str(value), known=known) from None
 
 
 def run() -> Parser:
@@ -71,7 +22,7 @@ def run() -> Parser:
     parser.add_argument("target", metavar="FILE[:NAME]", help="the file, and the server's name in it")
     parser.add_argument("argument", metavar="ARGUMENT", nargs="*", help="for the file, as its sys.argv[1:]")
     _serving(parser)
-    parser.add_argument("--json", action="store_true", help="tell errors as JSON")
+    errors_json(parser)
     return parser
 
 
@@ -171,7 +122,7 @@ def record() -> Parser:
     parser.add_argument("-o", "--output", metavar="FILE", required=True, help="where the recording goes")
     parser.add_argument("target", metavar="TARGET", nargs="*", help="the server, written behind --")
     _redaction(parser)
-    parser.add_argument("--json", action="store_true", help="tell errors as JSON")
+    errors_json(parser)
     return parser
 
 
@@ -185,7 +136,7 @@ def replay() -> Parser:
     parser.add_argument("--protocol", metavar="REVISION", help="with --against: instead of the recorded one")
     _serving(parser)
     _redaction(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object, in good and in bad times")
+    answers_json(parser)
     return parser
 
 
@@ -195,7 +146,7 @@ def mock() -> Parser:
     parser.add_argument("file", metavar="FILE", help="the tools")
     parser.add_argument("--name", help="what the server calls itself (default: the file's name)")
     _serving(parser)
-    parser.add_argument("--json", action="store_true", help="tell errors as JSON")
+    errors_json(parser)
     return parser
 
 
@@ -324,18 +275,7 @@ def _connection(parser: Parser) -> None:
     parser.add_argument(
         "--header", metavar="NAME:VALUE", type=_header, action="append", help="a header of every HTTP request"
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object, in good and in bad times")
-
-
-def seconds(text: str) -> float:
-    """A time limit of a command line."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"expected seconds above 0, received {text!r}")
-    return value
+    answers_json(parser)
 
 
 def _header(text: str) -> tuple[str, str]:

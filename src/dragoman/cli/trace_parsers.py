@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from typing import Final
 
-from dragoman.cli.parsers import Parser
+from dragoman.cli.words import Parser, answers_json, no_color
 
 _LAST: Final = 20
 
@@ -36,7 +36,7 @@ def follow() -> Parser:
     _filters(parser)
     _last(parser, 0)
     parser.add_argument("--full", action="store_true", help="values whole, and not in a line each")
-    parser.add_argument("--no-color", action="store_true", help="no colours")
+    no_color(parser)
     parser.add_argument("--json", action="store_true", help="print the trace's lines as they are")
     return parser
 
@@ -59,7 +59,7 @@ def diff() -> Parser:
     parser.add_argument(
         "words", metavar="[FILE] CALL [CALL]", nargs="+", help="the trace; calls by id or name"
     )
-    parser.add_argument("--no-color", action="store_true", help="no colours")
+    no_color(parser)
     _json(parser)
     return parser
 
@@ -132,12 +132,12 @@ def _last(parser: Parser, default: int | None) -> None:
 
 def _shown(parser: Parser) -> None:
     parser.add_argument("--full", action="store_true", help="values whole, and not in a line each")
-    parser.add_argument("--no-color", action="store_true", help="no colours")
+    no_color(parser)
     _json(parser)
 
 
 def _json(parser: Parser) -> None:
-    parser.add_argument("--json", action="store_true", help="print one JSON object, in good and in bad times")
+    answers_json(parser)
 
 
 def _count(text: str) -> int:
