@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from dragoman import ClientGroup, Server
 from dragoman.client import Client, OtherContent, ToolResult
 from dragoman.errors import PeerFault, RemoteError, ToolError, ToolFailure, UsageError
 from dragoman.model import CreateMessageResult, ElicitParams, ElicitResult, ImageContent, TextContent
@@ -44,6 +45,33 @@ async def answer(result: Any, *, script: Any = stateless, name: str = "t", **opt
 
 
 # What a request carries
+
+
+@pytest.mark.parametrize(
+    ("keywords", "told"),
+    [
+        ({"timout": 3}, "a request has no option 'timout': did you mean 'timeout'"),
+        ({"order_id": "A-1"}, r"no option 'order_id'; it has idempotent, .*\n.*one mapping, behind its name"),
+    ],
+)
+async def test_a_keyword_that_there_is_not_is_told_and_nothing_is_sent(
+    keywords: dict[str, Any], told: str
+) -> None:
+    calls: list[str] = []
+    server = Server("s", version="1")
+
+    @server.tool
+    async def t() -> None:
+        calls.append("t")
+
+    async with Client(server) as client, ClientGroup({"s": server}) as group:
+        for call in (client.call_tool("t", **keywords), group.call_tool("mcp__s__t", **keywords)):
+            with pytest.raises(UsageError, match=told):
+                await call
+        for verb in (client.read_resource("a://b", **keywords), client.get_prompt("p", **keywords)):
+            with pytest.raises(UsageError, match="a request has no option"):
+                await verb
+    assert calls == []
 
 
 async def test_each_stateless_request_says_version_client_and_capabilities() -> None:

@@ -81,6 +81,7 @@ async def misuse(folder: Path) -> list[Said]:
         found += [
             await of(client.call_tool("t", {"x": object()})),
             await of(client.call_tool("t", timeout=-1)),
+            await of(client.call_tool("t", order_id="A-1042")),
             at(client.__enter__),
             await of(asyncio.to_thread(asyncio.run, client.ping())),
         ]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dragoman import Server
-from dragoman.errors import ConnectError, UsageError
+from dragoman.errors import ClosedError, ConnectError, UsageError
 from dragoman.host import Host, ToolUse
 from dragoman.transports.serve import serve
 from tests.host.places import Place, content, permissions, use
@@ -37,6 +37,15 @@ def test_a_host_that_is_not_known_is_named_with_those_that_are():
 def test_a_folder_that_is_not_there_is_named(tmp_path):
     with pytest.raises(UsageError, match=r"absent: no such folder"):
         Host.from_files(tmp_path / "absent")
+
+
+async def test_tools_of_a_host_that_is_not_connected_are_no_empty_list(place):
+    host = place.host("claude-code")
+    with pytest.raises(UsageError, match=r"this host is not connected yet\n  try: `async with Host"):
+        await host.tools()
+    await host.close()
+    with pytest.raises(ClosedError, match="this host was closed"):
+        await host.shown()
 
 
 def test_an_option_that_does_not_exist_is_named():

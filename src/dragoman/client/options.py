@@ -21,6 +21,7 @@ from dragoman.model import (
 )
 from dragoman.protocol.negotiation import PROBE_TIMEOUT
 from dragoman.revisions import BY_VERSION, REVISIONS, Revision
+from dragoman.schema.options import check_options
 from dragoman.transports.base import Tap
 from dragoman.transports.http_base import HttpOptions
 from dragoman.version import VERSION
@@ -164,10 +165,7 @@ class ClientOptions:
         Raises:
             UsageError: a keyword that does not exist, or a value that cannot be.
         """
-        known = {field.name for field in fields(cls)}
-        unknown = sorted(set(keywords) - known)
-        if unknown:
-            raise UsageError(f"Client has no option {unknown[0]!r}; it has {', '.join(sorted(known))}")
+        check_options(keywords, (field.name for field in fields(cls)), of="Client")
         return cls(**keywords)
 
     def revisions(self) -> Sequence[Revision]:

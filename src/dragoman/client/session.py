@@ -28,6 +28,7 @@ from dragoman.model import (
     SetLevelParams,
 )
 from dragoman.revisions import Revision
+from dragoman.schema.options import check_options
 
 T = TypeVar("T")
 
@@ -67,6 +68,10 @@ class CallKeywords(RequestKeywords, total=False):
     idempotent: bool | None
 
 
+_KEYWORDS: Final = frozenset({*RequestKeywords.__annotations__, *CallKeywords.__annotations__})
+_ONE_MAPPING: Final = "arguments of a tool or a prompt are one mapping, behind its name: {...}"
+
+
 class Session:
     """One connected client."""
 
@@ -100,7 +105,9 @@ class Session:
     # Requests ----------------------------------------------------------------------------------------
 
     def extras(self, subject: str | None = None, **keywords: Unpack[CallKeywords]) -> Extras:
-        """What goes with a request that can be watched."""
+        """What goes with a request that can be watched. Raises UsageError for a keyword that there is not."""
+        if keywords and not keywords.keys() <= _KEYWORDS:
+            check_options(keywords, _KEYWORDS, of="a request", hint=_ONE_MAPPING)
         extras = Extras(subject, None, keywords.get("meta"), watched=True)
         extras.progress = keywords.get("progress") or self.options.progress_handler
         idle, overall = keywords.get("idle_timeout"), keywords.get("timeout")

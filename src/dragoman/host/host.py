@@ -301,7 +301,16 @@ class Host:
 
         Not among them: tools that the host hides. Lists that are no longer fresh are read again. With
         `defer`, all are deferred but those that their entries or they themselves want to be there always.
+
+        Raises:
+            UsageError: the host is not connected: nobody knows what tools there are.
+            ClosedError: the host was closed.
         """
+        if self._closed:
+            raise ClosedError("this host was closed", stage="call")
+        if not self._connected:
+            hint = "`async with Host.from_files(...) as host:`, or `await host.connect()` first"
+            raise UsageError("this host is not connected yet", stage="call", hint=hint)
         await self._roster.refresh()
         return self._roster.shown(defer=defer)
 

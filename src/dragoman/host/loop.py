@@ -19,7 +19,7 @@ from msgspec import UNSET
 from dragoman.errors import UsageError
 from dragoman.host.models.base import Definitions, Shown, Stop, ToolUse, Usage
 from dragoman.host.outcome import Outcome
-from dragoman.host.provider import Model
+from dragoman.host.provider import model_of
 from dragoman.host.provider_fault import ModelError
 from dragoman.host.run_events import Asking, CallEnded, CallStarted, End, Ended, Event, Message, RunResult
 from dragoman.host.run_options import RunKeywords, RunOptions
@@ -392,5 +392,4 @@ def _sum(one: Usage, other: Usage) -> Usage:
 
 def started(caller: Caller, prompt: str | None, *, model: str | AnyModel, options: RunKeywords) -> Run:
     """A run as `Host.run` has it; nothing happens before somebody goes through it or awaits it."""
-    found = Model.of(model) if isinstance(model, str) else model
-    return Run(caller, prompt, model=found, options=RunOptions(**options))
+    return Run(caller, prompt, model=model_of(model), options=RunOptions.of(options))

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Final, Literal, Protocol, Self, TypeAlias, TypedDict
 
 from dragoman.client.options import ClientKeywords, ClientOptions
-from dragoman.errors import UsageError
 from dragoman.host.config.record import ServerConfig
 from dragoman.host.permissions import Decision
 from dragoman.host.session import ServerTap
@@ -19,6 +18,7 @@ from dragoman.host.supervisor import Supervisor
 from dragoman.host.trace import Trace
 from dragoman.model import Tool
 from dragoman.protocol.naming import Name
+from dragoman.schema.options import check_options
 
 SESSION: Final = "session"
 """The answer that is a yes for all further calls of the same tool, as long as the host lives."""
@@ -112,9 +112,6 @@ class HostOptions:
         Raises:
             UsageError: a keyword that does not exist, of a host or of its clients.
         """
-        known = {field.name for field in fields(cls)}
-        unknown = sorted(set(keywords) - known)
-        if unknown:
-            raise UsageError(f"Host has no option {unknown[0]!r}; it has {', '.join(sorted(known))}")
+        check_options(keywords, (field.name for field in fields(cls)), of="Host")
         ClientOptions.of(keywords.get("client") or {})
         return cls(**keywords)

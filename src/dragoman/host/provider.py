@@ -16,7 +16,7 @@ from dragoman.host.models import APIS
 from dragoman.host.models.base import Api
 from dragoman.host.provider_http import HttpSpeaker, Service
 from dragoman.host.provider_sdk import SdkSpeaker
-from dragoman.host.talk import Prices, Speaker
+from dragoman.host.talk import AnyModel, Prices, Speaker
 from dragoman.transports.http_base import HttpOptions, parse_address
 from dragoman.transports.http_head import check_headers
 
@@ -32,6 +32,7 @@ PREFIXES: Final[Mapping[str, str]] = {
 }
 """What may stand before the colon in a model's text, and the API that it means."""
 
+_FAMILIES: Final = {"claude": "anthropic", "gpt": "openai", "gemini": "gemini"}
 _FORMS: Final = "anthropic:NAME, openai:NAME, openai-chat:NAME or gemini:NAME, or any NAME with a URL"
 
 
@@ -90,7 +91,9 @@ class Model:
         if colon and prefix in PREFIXES:
             return cls(api=PREFIXES[prefix], model=name, url=url, key_env=key_env)
         if url is None:
-            raise UsageError(f"model: expected {_FORMS}; received {text!r}")
+            api = next((api for start, api in _FAMILIES.items() if text.startswith(start)), None)
+            hint = None if api is None else f"{api}:{text}"
+            raise UsageError(f"model: expected {_FORMS}; received {text!r}", hint=hint)
         return cls(api=CHAT, model=text, url=url, key_env=key_env)
 
     # What the loop asks for --------------------------------------------------------------------------
@@ -152,3 +155,13 @@ class Model:
                 f"{self.api}: the key would go to {address.shown} in the clear", hint="an https URL"
             )
         return key
+
+
+def model_of(model: str | AnyModel) -> AnyModel:
+    """The model that is meant. Raises UsageError for a text or an object that is none."""
+    if isinstance(model, str):
+        return Model.of(model)
+    if not hasattr(model, "speaks"):
+        kind = type(model).__name__
+        raise UsageError(f"model: expected a Model, or a text such as 'anthropic:NAME'; received {kind}")
+    return model

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypedDict
+from dataclasses import dataclass, fields
+from typing import Self, TypedDict
 
 from dragoman.errors import UsageError
 from dragoman.host.run_state import RunState
+from dragoman.schema.options import check_options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,3 +63,9 @@ class RunOptions:
     defer: bool = False
     strict: bool = False
     instructions: bool = True
+
+    @classmethod
+    def of(cls, keywords: RunKeywords) -> Self:
+        """The options for these keywords. Raises UsageError for one that does not exist."""
+        check_options(keywords, (field.name for field in fields(cls)), of="Host.run()")
+        return cls(**keywords)

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from dragoman.errors import UsageError
-from dragoman.host import Limits, Prices, RunState, Says, ScriptedModel, Trace
+from dragoman.host import Host, Limits, Prices, RunState, Says, ScriptedModel, Trace
 from dragoman.host.models.base import TextDelta, ToolUse
 from dragoman.host.run_events import CallEnded, CallStarted, Ended, Message
 from dragoman.host.run_state import saver
@@ -36,6 +36,24 @@ def text(block) -> str:
 
 
 # --- one run --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ({"model": None}, "model: expected a Model, or a text such as 'anthropic:NAME'; received NoneType"),
+        ({"model": "claude-opus-4-5"}, r"received 'claude-opus-4-5'\n  try: anthropic:claude-opus-4-5"),
+        ({"model": "gpt-5.4"}, r"try: openai:gpt-5.4"),
+        (
+            {"model": ScriptedModel(["a"]), "limit": 3},
+            r"Host.run\(\) has no option 'limit': did you mean 'limits'",
+        ),
+    ],
+)
+def test_words_of_a_run_that_cannot_be(words, told):
+    host = Host.from_files(user=False)
+    with pytest.raises(UsageError, match=told):
+        host.run("hi", **words)
 
 
 async def test_a_model_without_calls_has_its_say(tmp_path):
