@@ -92,6 +92,9 @@ def _entries(host: str, given: Case) -> list[Source]:
     found = [
         source({key: {"s": _completed(host, given[name])}}, "file", scope="user", kind=kind) for name in names
     ]
+    if f"{key}.servers" in given:
+        content = {key: {"servers": given[f"{key}.servers"]}}
+        found.append(source(content, "file", scope="user", kind=kind))
     if key not in given:
         return found
     if host == "continue" and is_list(given[key]):
@@ -246,6 +249,8 @@ def _files(host: str, given: Case, *, kind: str) -> dict[str, Any]:
         out["envFile"] = Says(config.raw.get("envFile"), "ignored|unsupported|not|stdio only")
     tools = [str(table(tool).get("name", tool)) for tool in listed(given.get("tools"))]
     out["visible"] = [tool for tool in tools if config.lists(tool)]
+    if host == "copilot-cli":
+        out["tools"] = _Listed(config.only_tools)
     out |= {tool: Says(tool, "visible|shown" if config.lists(tool) else "hidden|filtered") for tool in tools}
     full, _ = expand(config, told.env)
     out |= children(environment(full, told.env))
@@ -267,6 +272,17 @@ def _answered(setup: Setup, inputs: Mapping[str, Any]) -> Setup:
         for item in setup
     )
     return replace(setup, servers=tuple(servers))
+
+
+class _Listed(Fact):
+    """The tools that an entry has: None for all."""
+
+    def fits(self, wanted: Any) -> bool:
+        if self.value is None:
+            return wanted in (["*"], "*") or "all" in str(wanted).lower().split()
+        if not self.value and isinstance(wanted, str):
+            return re.search(r"\b(?:none|no)\b", wanted.lower()) is not None
+        return is_list(wanted) and wanted == list(self.value)
 
 
 class Either(Fact):
