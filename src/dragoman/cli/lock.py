@@ -15,7 +15,7 @@ from dragoman.cli import failure, output
 from dragoman.cli.brush import Brush
 from dragoman.cli.reach import Reached, reach
 from dragoman.errors import UsageError
-from dragoman.host.lock import FILE, Lock, Standing, read_lock, write_lock
+from dragoman.host.lock import FILE, Comparison, Lock, read_lock, write_lock
 from dragoman.host.suspicion import Finding, inspect, look_alikes
 
 _STYLES: Final = {"breaking": "red", "gone": "red", "new": "yellow", "compatible": "yellow", "text": "blue"}
@@ -27,7 +27,7 @@ class _Report:
 
     reached: Reached
     known: bool
-    tools: tuple[Standing, ...] = ()
+    tools: tuple[Comparison, ...] = ()
 
     @property
     def differs(self) -> bool:

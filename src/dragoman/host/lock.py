@@ -34,7 +34,7 @@ State: TypeAlias = Literal["same", "changed", "new", "gone"]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Comparison:
     """How one tool stands to the lock. `changes` are those of a tool that `changed`."""
 
     server: str
@@ -70,7 +70,7 @@ class Lock:
         more = f"; and {len(found) - _FEW} more" if len(found) > _FEW else ""
         return f"{tool.name!r} of {server!r} changed since it was locked: {told}{more}"
 
-    def compare(self, server: str, tools: Iterable[Tool]) -> list[Standing]:
+    def compare(self, server: str, tools: Iterable[Tool]) -> list[Comparison]:
         """How each tool of a server stands, those that are gone too, by name."""
         pins = self.servers.get(server, {})
         now = {tool.name: parts(tool) for tool in tools}
@@ -90,16 +90,16 @@ def digest(pin: Pin) -> str:
     return sha256(msgspec.json.encode(pin, order="deterministic")).hexdigest()
 
 
-def _stand(server: str, name: str, *, was: Pin | None, now: Pin | None) -> Standing:
+def _stand(server: str, name: str, *, was: Pin | None, now: Pin | None) -> Comparison:
     if was is None:
-        return Standing(server, name, "new")
+        return Comparison(server, name, "new")
     if now is None:
-        return Standing(server, name, "gone")
+        return Comparison(server, name, "gone")
     if digest(was) == digest(now):
-        return Standing(server, name, "same")
+        return Comparison(server, name, "same")
     # What does not mean anything else is a change all the same: of the order of alternatives, say.
     found = changes(was, now) or [Change("", "text", "written in another way")]
-    return Standing(server, name, "changed", tuple(found))
+    return Comparison(server, name, "changed", tuple(found))
 
 
 # The file -------------------------------------------------------------------------------------------------
