@@ -64,7 +64,10 @@ class Keeper(Protocol):
 
 
 class Call(msgspec.Struct, eq=False):
-    """A request let in: what it asks for, who asks, by which revision, and the way back."""
+    """A request let in: what it asks for, who asks, by which revision, and the way back.
+
+    `meta` and `caller` may stand for many calls that say the same, and are not to be changed.
+    """
 
     id: Id
     method: Method
