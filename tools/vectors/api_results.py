@@ -11,7 +11,8 @@ from dragoman.client import OtherContent, ToolResult
 from dragoman.host.models.base import Api, ToolUse
 from dragoman.model import ContentBlock
 
-from .expecting import Blocks, Fact, Json
+from .expecting import Fact
+from .findings import Blocks, Json
 from .forms import Case, listed, table
 
 _USE: Final = ToolUse("call_1", "t", {})

@@ -55,8 +55,8 @@ def run(host: str, kind: str, given: Case) -> dict[str, Any]:
 def _request(fault: object) -> Says:
     """Whether a request is refused, and what for."""
     if fault:
-        return Says(fault, "400|refus|reject|error|invalid|fail")
-    return Says("accepted", "200|accept|ok|valid|fine|works")
+        return Says(fault, "400|refus|reject|error|invalid|fail|bad request")
+    return Says("accepted", "200|accept|ok|^valid|fine|works|(?<!not )allowed")
 
 
 def _name(host: str, given: Case) -> dict[str, Any]:

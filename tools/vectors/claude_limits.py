@@ -13,7 +13,8 @@ from dragoman.host.models.base import Shown
 from dragoman.model import Tool
 
 from .claude_files import setup
-from .expecting import Fact, Length, Says, agrees
+from .expecting import Fact, Says, agrees
+from .findings import Length
 from .forms import Case, facts, is_list, listed, table
 
 _TRANSPORTS = {"stdio": {"command": "x"}}
@@ -162,7 +163,8 @@ def schema(given: Case) -> dict[str, Any]:
     flat = any(not item.path and item.keyword in ("allOf", "anyOf", "oneOf") for item in found.dropped)
     out: dict[str, Any] = {
         "tool": Says(
-            "excluded" if left else "kept", "exclu|skip|drop|hidden|left" if left else "kept|flat|ok|shown"
+            "excluded" if left else "kept",
+            "exclu|skip|drop|hidden|left" if left else "kept|flat|ok|shown|load|includ|visible",
         ),
         **dict.fromkeys(("visible", "kept", "tools"), names),
         **dict.fromkeys(("excluded", "skipped", "dropped"), left),

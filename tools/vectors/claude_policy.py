@@ -9,7 +9,8 @@ from dragoman.host.config.record import Source
 from dragoman.host.naming import connector
 
 from .claude_files import SCOPES, scoped, setup
-from .expecting import Present, Says, Servers
+from .expecting import Present, Says
+from .findings import Servers
 from .forms import Case, is_list, is_table, listed, outcome, present, situation, source, table
 
 _LISTS: Final = ("allowedMcpServers", "deniedMcpServers", "allowManagedMcpServersOnly")

@@ -6,9 +6,8 @@ A case's expectation is written for people in places: `deny (tool hidden from th
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final, cast
 
 _UNSAID: Final = re.compile(
@@ -20,23 +19,47 @@ NOT_UNDERSTOOD: Final = "(not understood)"
 _UNORDERED: Final = frozenset(
     {"servers", "suppressed", "connected", "warnings", "visible", "dropped", "skipped", "excluded", "kept"}
 )
-_WORDS: Final = frozenset({"note", "reason", "comment", "why"})  # for people, about the members beside them
+WORDS: Final = frozenset({"note", "reason", "comment", "why"})  # for people, about the members beside them
 
 _OUT: Final = (
     *("error", "errors", "disabled", "skipped", "blocked", "dropped", "rejected", "denied", "untrusted"),
     *("filtered", "fails", "fail", "refused", "ignored", "left out", "excluded", "hidden", "removed"),
     *("pending", "mixed", "suppressed", "unsupported", "startup", "never", "not", "no", "invalid"),
-    *("missing", "lost", "prompt", "prompts", "dialog", "waits", "needs approval", "shadowed"),
+    *("missing", "lost", "off", "bad", "prompt", "prompts", "dialog", "waits", "needs approval", "shadowed"),
 )
 _IN: Final = (
     *("enabled", "load", "connect", "active", "used", "accept", "ok", "start", "allow", "kept", "shown"),
-    *("visible", "present", "http", "stdio", "sse", "approved", "works", "valid", "parse", "fine", "runs"),
+    *(
+        "visible",
+        "present",
+        "http",
+        "stdio",
+        "sse",
+        "approved",
+        "works",
+        "valid",
+        "parse",
+        "fine",
+        "runs",
+        "pass",
+        "includ",
+    ),
 )
 _MAYBE: Final = ("may", "can", "might", "possibly", "could")
 _STATES: Final = {
     "active": ("approved", "loads", "loaded", "enabled", "connected", "allowed", "active", "used"),
-    "pending": ("pending", "prompt", "asks", "dialog", "not approved", "unapproved", "awaiting"),
-    "rejected": ("rejected", "disabled", "denied", "refused"),
+    "pending": (
+        "pending",
+        "prompt",
+        "asks",
+        "dialog",
+        "not approved",
+        "unapproved",
+        "await",
+        "needs",
+        "wait",
+    ),
+    "rejected": ("rejected", "disabled", "denied", "refused", "off"),
     "disabled": ("disabled", "off"),
     "blocked": ("blocked", "excluded", "not allowed", "denied"),
     "untrusted": ("untrusted", "not loaded", "not started"),
@@ -56,7 +79,7 @@ def differs(expect: Mapping[str, Any], got: Mapping[str, Any], *, unsure: bool =
 
     A case that is `unsure` may say of a member that nobody knows; of that one nothing is expected.
     """
-    said = {name: wanted for name, wanted in expect.items() if name not in _WORDS}
+    said = {name: wanted for name, wanted in expect.items() if name not in WORDS}
     told = {name: wanted for name, wanted in said.items() if not (unsure and _unsaid(wanted))}
     if said and not told:
         return None
@@ -203,7 +226,9 @@ class Present(Fact):
     def fits(self, wanted: Any) -> bool:
         if isinstance(wanted, bool):
             return wanted is self.value
-        text = str(wanted).lower()
+        text = re.sub(
+            r"\bnot (?:filtered|excluded|hidden|dropped|blocked|disabled)\b", "kept", str(wanted).lower()
+        )
         # What is said first counts: "loads (unknown keys are ignored)".
         for part in (re.split(r"[(;:,]", text, maxsplit=1)[0], text):
             said = " ".join(re.findall(r"[a-z]+", part))
@@ -321,78 +346,3 @@ class Says(Fact):
             return wanted is bool(self.value)
         text = str(wanted).lower()
         return all(re.search(word, text) is not None for word in self.words)
-
-
-class Servers(Fact):
-    """The servers that are used, by name, and what became of the others: a table, or names alone."""
-
-    def __init__(
-        self, used: Mapping[str, Any], others: Mapping[str, Fact], names: Sequence[str] = ()
-    ) -> None:
-        super().__init__(used)
-        self.others = others
-        self.names = names or tuple(used)
-
-    def __repr__(self) -> str:
-        return f"{self.value!r} and not {dict(self.others)!r}"
-
-    def fits(self, wanted: Any) -> bool:
-        if isinstance(wanted, list):
-            return sorted(self.names) == sorted(str(name) for name in cast("list[object]", wanted))
-        if not isinstance(wanted, Mapping):
-            return Present(bool(self.value)).fits(wanted)
-        table = cast("Mapping[str, Any]", wanted)
-        return self.value.keys() <= table.keys() and all(
-            self._one(name, value) for name, value in table.items()
-        )
-
-    def _one(self, name: str, wanted: Any) -> bool:
-        if name in self.value:
-            facts = self.value[name]
-            return agrees(name, wanted, found=facts if isinstance(wanted, Mapping) else Present(True))
-        other = self.others.get(name)
-        if other is None:
-            return wanted is None
-        if not isinstance(wanted, Mapping):
-            return other.fits(wanted)
-        said = {key: value for key, value in cast("Mapping[str, Any]", wanted).items() if key not in _WORDS}
-        return bool(said) and said.keys() <= _STANDING and all(other.fits(value) for value in said.values())
-
-
-_STANDING: Final = frozenset(
-    {"state", "status", "server", "enabled", "loaded", "connected", "loads", "used", "error", "decision"}
-)
-
-
-class Length(Fact):
-    """Something that is there, of which only the length, or a pattern, is asked."""
-
-    def fits(self, wanted: Any) -> bool:
-        return (
-            wanted in (self.value, str(self.value))
-            or re.search(rf"\b{self.value}\b", str(wanted)) is not None
-        )
-
-
-class Blocks(Fact):
-    """Content as a list of blocks; a single text may be said as that text, as the API takes it."""
-
-    def __init__(self, value: Any, kind: str = "text") -> None:
-        super().__init__(value)
-        self.kind = kind
-
-    def fits(self, wanted: Any) -> bool:
-        return agrees("content", self._as_list(wanted), found=self._as_list(self.value))
-
-    def _as_list(self, value: Any) -> Any:
-        return [{"type": self.kind, "text": value}] if isinstance(value, str) else value
-
-
-class Json(Fact):
-    """A text that is JSON, however it is laid out."""
-
-    def fits(self, wanted: Any) -> bool:
-        try:
-            return bool(wanted == self.value or json.loads(str(wanted)) == json.loads(str(self.value)))
-        except ValueError:
-            return False

@@ -14,7 +14,8 @@ from dragoman.host.config.references import SYNTAXES, Replacing
 from dragoman.host.permissions import Call
 from dragoman.protocol.naming import Name
 
-from .expecting import Fact, Mentions, Present, Says, Servers, Transport, agrees
+from .expecting import Fact, Mentions, Present, Says, Transport, agrees
+from .findings import Servers
 
 Case: TypeAlias = Mapping[str, Any]
 

@@ -15,7 +15,8 @@ from dragoman.host.output import fitted
 from dragoman.model import TextContent, Tool
 
 from . import api_results
-from .expecting import Fact, Json, Says
+from .expecting import Fact, Says
+from .findings import Json
 from .forms import Case, is_list, is_table, table
 
 

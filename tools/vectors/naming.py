@@ -19,7 +19,8 @@ from dragoman.host.permissions import Call
 from dragoman.host.permissions.gemini import parsed
 from dragoman.protocol.naming import LIMIT, Name, Names, clean
 
-from .expecting import Fact, Length, Present, Says
+from .expecting import Fact, Present, Says
+from .findings import Length
 from .forms import Case, is_list
 
 _INCOMING: Final = ("incoming", "model_name", "called_as", "model_calls", "incoming_name", "called")
