@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.errors import UsageError
-from dragoman.host.definition import parts
+from dragoman.host.definition import INTERACTION, parts
 from dragoman.host.lock import Lock, read_lock, write_lock, written
 from dragoman.model import Tool, ToolAnnotations
 
@@ -45,6 +45,7 @@ def test_a_tool_that_is_as_it_was_may_be_called() -> None:
             "inputSchema.required: 'a' is new, and required",
         ),
         ({"output_schema": {"type": "object"}}, "outputSchema: the tool now promises"),
+        ({"meta": {INTERACTION: True}}, f"_meta.{INTERACTION}: false is now true"),
     ],
 )
 def test_one_that_changed_may_not(members: dict[str, Any], said: str) -> None:
@@ -52,6 +53,17 @@ def test_one_that_changed_may_not(members: dict[str, Any], said: str) -> None:
     assert why is not None
     assert why.startswith("'add' of 'sums' changed since it was locked: ")
     assert said in why
+
+
+def test_a_tool_that_no_longer_asks_for_a_person_is_not_the_one_that_was_locked() -> None:
+    lock = Lock().with_("sums", [tool(meta={INTERACTION: True, "listed": 1})])
+    assert lock.check("sums", tool(meta={INTERACTION: True, "listed": 2})) is None
+    for meta in ({}, {INTERACTION: False}, {INTERACTION: "true"}):
+        why = lock.check("sums", tool(meta=meta))
+        assert why is not None
+        assert f"_meta.{INTERACTION}: true is now false" in why
+        (one,) = lock.compare("sums", [tool(meta=meta)])
+        assert one.breaking
 
 
 def test_what_a_lock_does_not_hold() -> None:

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
+from dragoman.host.definition import INTERACTION
 from dragoman.schema.references import resolve
 from dragoman.schema.shapes import is_array, is_object
 
@@ -59,6 +60,7 @@ def changes(was: Mapping[str, Any], now: Mapping[str, Any]) -> list[Change]:
     for member in ("title", "description"):
         found += _word(member, was=was.get(member), now=now.get(member))
     found += _hints(_table(was.get("annotations")), _table(now.get("annotations")))
+    found += _asking(_table(was.get("_meta")), _table(now.get("_meta")))
     found += _Walk(was.get("inputSchema"), now.get("inputSchema"), accepted=True).compare("inputSchema")
     old, new = was.get("outputSchema"), now.get("outputSchema")
     if old is None and new is not None:
@@ -86,6 +88,14 @@ def _word(place: str, *, was: Any, now: Any) -> Iterator[Change]:
         yield Change(place, "text", f"gone: {shown(was)}")
     else:
         yield Change(place, "text", f"{shown(was)} is now {shown(now)}")
+
+
+def _asking(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Change]:
+    old, new = was.get(INTERACTION) is True, now.get(INTERACTION) is True
+    if old != new:
+        yield Change(
+            f"_meta.{INTERACTION}", "breaking" if old else "compatible", f"{shown(old)} is now {shown(new)}"
+        )
 
 
 def _hints(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Change]:

@@ -20,6 +20,7 @@ _PARTS = {
     "inputSchema": "input schema",
     "outputSchema": "output schema",
     "annotations": "hints",
+    "_meta": "wish to ask a person",
 }
 
 

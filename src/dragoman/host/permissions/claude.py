@@ -14,12 +14,12 @@ import msgspec
 
 from dragoman.host.config.record import Effect, Problem, Rule, Setup, Situation
 from dragoman.host.config.wildcard import fits as glob
+from dragoman.host.definition import INTERACTION
 from dragoman.host.permissions.base import Call, Decision, asked, unruled
 from dragoman.protocol.naming import PREFIX, Name, clean
 
 _ORDER: Final[tuple[Effect, ...]] = ("deny", "ask", "allow")
 _EXPONENT: Final = 1e21  # from here on JavaScript writes numbers with one
-_INTERACTION: Final = "anthropic/requiresUserInteraction"
 _ANCHORED: Final = re.compile(r"mcp__(?P<server>[^*]+?)__(?P<tool>.+)", re.DOTALL)
 
 
@@ -58,7 +58,7 @@ def answered(decision: Decision, call: Call, *, yes: bool, by: Literal["person",
     """
     if decision.effect != "ask":
         return decision
-    if by == "program" and call.meta.get(_INTERACTION) is True:
+    if by == "program" and call.meta.get(INTERACTION) is True:
         why = f"{decision.why}; a program cannot answer for the person"
         return replace(decision, effect="deny", why=why, answer=False)
     why = f"{decision.why}; the answer was {'yes' if yes else 'no'}"
@@ -97,8 +97,8 @@ def _must_ask(call: Call, rule: Rule | None) -> str | None:
     """Why a person is asked whatever else is allowed; None if nothing says so."""
     if rule is not None:
         return f"{_place(rule)} asks first"
-    if call.meta.get(_INTERACTION) is True:  # the JSON true, and no text that looks like it
-        return f"the tool's `_meta` has {_INTERACTION}, so a person is asked each time"
+    if call.meta.get(INTERACTION) is True:  # the JSON true, and no text that looks like it
+        return f"the tool's `_meta` has {INTERACTION}, so a person is asked each time"
     if call.connector == "ask":
         return "the organisation has set this tool of the connector to ask"
     return "a hook of the host asks first" if call.hook == "ask" else None
