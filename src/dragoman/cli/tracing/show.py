@@ -8,7 +8,7 @@ from typing import Any
 from dragoman.cli import output
 from dragoman.cli.brush import Brush
 from dragoman.cli.tracing import chosen, paint
-from dragoman.host.trace.calls import Call, newest, whole
+from dragoman.host.trace.calls import Call, Wanted, newest, whole
 from dragoman.host.trace.timeline import stretches
 
 
@@ -38,7 +38,9 @@ def run(options: Namespace) -> int:
         day = today
     faults.note()
     if not found.calls:
-        output.note("no call fits")
+        output.note(
+            "no call fits" if wanted != Wanted() else f"no call is written down in {chosen.path(options)}"
+        )
     elif found.earlier:
         output.note(f"the newest {len(found.calls)}; --last N shows more, --all everything")
     return 0
