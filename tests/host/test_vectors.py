@@ -144,6 +144,8 @@ def test_toml_with_words_around_it_is_taken_apart(text, headers):
         (Effect("deny"), "deny (tool not hidden)", True),
         (Effect("ask"), "the person is prompted", True),
         (Effect("ask"), "nonsense", False),
+        (Effect("ask"), "allow or ask", True),
+        (Effect("deny"), "allow or ask", False),
         (Present(True), "loads (unknown keys are ignored)", True),
         (Present(False, "x"), "loads (unknown keys are ignored)", False),
         (Present(True, hurt=True), "may fail as a whole", True),

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 
 _UNSAID: Final = re.compile(
-    r"(?:undocumented|unspecified|unknown|not (?:stated|documented|specified)|uncertain|unclear)\b",
+    r"\b(?:undocumented|unspecified|unknown|not (?:stated|documented|specified)|uncertain|unclear)\b",
     re.IGNORECASE,
 )
 NOT_UNDERSTOOD: Final = "(not understood)"
@@ -95,7 +95,7 @@ def differs(expect: Mapping[str, Any], got: Mapping[str, Any], *, unsure: bool =
 
 
 def _unsaid(wanted: object) -> bool:
-    return isinstance(wanted, str) and _UNSAID.match(wanted) is not None
+    return isinstance(wanted, str) and _UNSAID.search(wanted) is not None
 
 
 def agrees(name: str, wanted: object, *, found: object) -> bool:
@@ -172,6 +172,9 @@ class Effect(Fact):
         text = str(wanted).lower()
         if any(word in text for word in self.reviewed):
             return True
+        ways = text.split(" or ")
+        if len(ways) > 1 and all(effect_in(way) is not None for way in ways):
+            return any(self.fits(way) for way in ways)
         word = effect_in(text)
         if word == "hidden":
             return self.hidden
