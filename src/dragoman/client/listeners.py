@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from random import random
 from typing import Final
 
 from dragoman.client.connection import Connection, Extras
@@ -26,6 +25,7 @@ from dragoman.model import (
     SubscriptionsListenParams,
     UnsubscribeParams,
 )
+from dragoman.transports.backoff import backoff
 
 log = logging.getLogger("dragoman.client")
 
@@ -182,7 +182,7 @@ class StreamListener(Listener):
                     raise
                 log.info("%s: listening again: %s", self._name, exc.message)
             self._broken, self._acknowledged = True, False
-            await asyncio.sleep(_pause(failures))
+            await asyncio.sleep(backoff(failures, first=_FIRST_PAUSE, most=_LONGEST_PAUSE))
 
     def _goes_on(self, exc: LocalError | RemoteError, failures: int) -> bool:
         if self._connection.closed or not (self._broken or self._acknowledged) or failures > ATTEMPTS:
@@ -274,7 +274,7 @@ class SessionListener(Listener):
                     raise
             else:
                 return
-            await asyncio.sleep(_pause(failures))
+            await asyncio.sleep(backoff(failures, first=_FIRST_PAUSE, most=_LONGEST_PAUSE))
 
     async def _leave(self) -> None:
         if self._registry.closing or self._connection.closed:
@@ -285,8 +285,3 @@ class SessionListener(Listener):
                     await self._registry.watches.drop(uri)
         except (DragomanError, TimeoutError) as exc:
             log.debug("%s: unsubscribing failed: %s", self._name, exc)
-
-
-def _pause(failures: int) -> float:
-    """Seconds before the next attempt, more each time, and not the same for all who lost the same server."""
-    return min(_FIRST_PAUSE * 2.0**failures, _LONGEST_PAUSE) * (0.5 + random())  # noqa: S311  # spreads load, guards nothing

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
@@ -23,6 +22,7 @@ from dragoman.client.servers import Unusable
 from dragoman.client.target import TargetLike
 from dragoman.errors import ClosedError, ConnectError, DeadlineError, LocalError, RemoteError, UsageError
 from dragoman.model import Tool
+from dragoman.transports.backoff import backoff
 
 log = logging.getLogger("dragoman.client")
 
@@ -51,8 +51,7 @@ class Retry:
 
     def delay(self, failures: int) -> float:
         """Seconds to wait after this many failures in a row."""
-        whole = min(self.most, self.first * 2.0 ** min(failures - 1, 60))
-        return whole * random.uniform(0.5, 1.0)  # noqa: S311  # not a secret
+        return backoff(failures - 1, first=self.first, most=self.most)
 
 
 class Member:

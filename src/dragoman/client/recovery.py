@@ -12,13 +12,13 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from math import inf
-from random import random
 from typing import Final
 
 from dragoman.client.options import ClientOptions
 from dragoman.errors import ClosedError, ConnectError, HttpError, LocalError
 from dragoman.jsonrpc.message import Response
 from dragoman.revisions import Revision
+from dragoman.transports.backoff import backoff
 
 log = logging.getLogger("dragoman.client")
 
@@ -47,12 +47,6 @@ def is_safe(method: str, revision: Revision | None) -> bool:
     return method in _SAFE or (known is not None and known.cacheable)
 
 
-def pause(failures: int) -> float:
-    """Seconds before the next attempt, more after each failure in a row, and not the same for everybody."""
-    whole = min(_FIRST * 2.0 ** min(failures, 30), _MOST)
-    return whole * (0.5 + random() / 2)  # noqa: S311  # spreads load, guards nothing
-
-
 def may_pass(fault: LocalError) -> bool:
     """Whether the server was not there, or not ready, and may be in a moment."""
     if isinstance(fault, ConnectError):
@@ -74,7 +68,7 @@ class Patience:
         if self._until is None:
             self._until = now + self._limit
         asked = fault.retry_after if isinstance(fault, HttpError) else None
-        delay = max(pause(self.failures), asked or 0.0)
+        delay = max(backoff(self.failures, first=_FIRST, most=_MOST), asked or 0.0)
         self.failures += 1
         if now + delay > self._until:
             raise fault
@@ -214,7 +208,7 @@ class Recovery:
                 fault.hint = fault.hint or self._enough()
                 raise fault
             if self._restarts:
-                await asyncio.sleep(pause(len(self._restarts)))
+                await asyncio.sleep(backoff(len(self._restarts), first=_FIRST, most=_MOST))
             self._restarts.append(loop.time())
             log.warning("%s: %s; starting it again", self._name, fault.message)
             try:

@@ -7,7 +7,6 @@ as long as nothing of the answer was heard.
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -22,6 +21,7 @@ from dragoman.host.provider_fault import Cover, ModelError, broken_off, refused
 from dragoman.host.talk import Heard, ModelRequest, Waiting
 from dragoman.jsonrpc.framing import TooLong
 from dragoman.protocol.sse import Event, Parser
+from dragoman.transports.backoff import backoff
 from dragoman.transports.http_base import Address, HttpOptions, HttpRequest, Reply, parse_address
 from dragoman.transports.http_fault import EVENTS, EXCERPT, JSON, media_type, secrets_of
 from dragoman.transports.http_head import check_headers
@@ -107,8 +107,9 @@ class HttpSpeaker:
             try:
                 return await self._once(frame, one)
             except ModelError as exc:
+                pause = backoff(attempt, first=_FIRST_WAIT, most=_LONGEST_WAIT)
+                seconds = pause if exc.retry_after is None else exc.retry_after
                 attempt += 1
-                seconds = exc.retry_after if exc.retry_after is not None else backoff(attempt)
                 again = exc.passing and not one.heard and attempt <= service.retries
                 if not again or seconds > _PATIENCE:
                     raise
@@ -267,12 +268,6 @@ class _Attempt:
 
     def _fault(self, text: str, *, hint: str | None = None) -> ModelError:
         return ModelError(text, server=self._server, hint=hint)
-
-
-def backoff(attempt: int) -> float:
-    """Seconds before the next attempt: twice as long each time, and never quite the same for two clients."""
-    longest: float = min(_FIRST_WAIT * 2 ** (attempt - 1), _LONGEST_WAIT)
-    return longest * (0.75 + random.random() / 4)  # noqa: S311 - it spreads clients, and keeps no secret
 
 
 def address_of(service: Service) -> Address:

@@ -15,6 +15,7 @@ from dragoman.errors import ClosedError, ConnectError, PeerFault
 from dragoman.jsonrpc.framing import TooLong
 from dragoman.jsonrpc.message import Invalid, Limits, Message, Response, read_id
 from dragoman.protocol.sse import Event, Parser
+from dragoman.transports.backoff import backoff
 from dragoman.transports.base import Outgoing, Tap
 from dragoman.transports.http_base import Reply
 from dragoman.transports.http_fault import EVENTS, answers, media_type, messages
@@ -225,4 +226,4 @@ def _fresh(parser: Parser, limits: Limits) -> Parser:
 
 
 def _backoff(failures: int) -> float:
-    return min(_RETRY * 2 ** (failures - 1), _MAX_WAIT) if failures else 0.0
+    return backoff(failures - 1, first=_RETRY, most=_MAX_WAIT) if failures else 0.0
