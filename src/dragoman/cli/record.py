@@ -6,9 +6,10 @@ Works as the command in a host's configuration: the host sees the server, the se
 from __future__ import annotations
 
 import asyncio
+import os
 from argparse import Namespace
 
-from dragoman.cli import tapes
+from dragoman.cli import output, tapes
 from dragoman.client.options import ClientOptions
 from dragoman.client.target import resolve
 from dragoman.testing.between import record_program, record_transport
@@ -26,6 +27,8 @@ def _record(options: Namespace) -> int:
     transport = resolve(tapes.target(options.target), ClientOptions()).make()
     with Recorder(options.output, redaction=tapes.redaction(options)) as recorder:
         streams = Streams.claim()
+        if os.isatty(streams.reader):
+            output.note("dragoman: recording over stdio: a host starts this; Ctrl-C ends it")
 
         async def work() -> int:
             if isinstance(transport, ChildTransport):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from argparse import Namespace
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Unpack
@@ -48,7 +48,7 @@ def perform(
 
 
 @contextmanager
-def warnings_told() -> Iterator[None]:
+def warnings_told() -> Generator[None]:
     """Tell the package's warnings on stderr meanwhile, but for those of errors, which commands tell."""
     log = logging.getLogger("dragoman")
     warnings = _Warnings(logging.WARNING)

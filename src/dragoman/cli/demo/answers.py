@@ -41,7 +41,7 @@ class Answers:
         output.note(
             f"\n    The model wants to call {question.name.tool} on {question.name.server}: {arguments}"
         )
-        output.note(f"    It is asked about because of {question.decision.why}.")
+        output.note(f"    It is asked about because of this: {question.decision.why}.")
         sys.stderr.write("    Allow it? [y]es, [a]lways in this demo, [N]o: ")
         sys.stderr.flush()
         said = _line().strip().lower()
