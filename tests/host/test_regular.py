@@ -13,9 +13,9 @@ from dragoman.host.config import toml
 from dragoman.host.config.record import Origin, ServerConfig
 from dragoman.host.export.files import Journal
 from dragoman.host.lock import read_lock
+from dragoman.host.loop.state import RunState, saver
 from dragoman.host.reaching import Plan, plan
 from dragoman.host.regular import read_regular
-from dragoman.host.run_state import RunState, saver
 
 
 @pytest.fixture

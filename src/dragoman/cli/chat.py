@@ -20,9 +20,9 @@ from dragoman.errors import DragomanError, UsageError
 from dragoman.host import Host, Limits, Model, Prices, Run, RunResult, RunState, ScriptedModel, Trace
 from dragoman.host.lock import FILE as LOCK
 from dragoman.host.lock import Lock, read_lock
+from dragoman.host.loop.state import saver
+from dragoman.host.provider.talk import AnyModel
 from dragoman.host.reading import command_line
-from dragoman.host.run_state import saver
-from dragoman.host.talk import AnyModel
 from dragoman.host.trace.place import usual_place
 
 UNFINISHED: Final = 1

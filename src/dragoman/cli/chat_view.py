@@ -10,10 +10,10 @@ import msgspec
 from dragoman.cli import output
 from dragoman.cli.brush import LABEL, Brush
 from dragoman.cli.chat_person import shown
+from dragoman.host.loop.events import Asking, CallEnded, CallStarted, Ended, Event, Message, RunResult
 from dragoman.host.models.base import ArgumentsDelta, TextDelta, ThoughtDelta, ToolUse, UseStarted
 from dragoman.host.outcome import Outcome
-from dragoman.host.run_events import Asking, CallEnded, CallStarted, Ended, Event, Message, RunResult
-from dragoman.host.talk import Heard, Waiting
+from dragoman.host.provider.talk import Heard, Waiting
 
 _INDENT: Final = " " * (2 + LABEL)
 _UNSENT: Final = frozenset({"schema", "lock", "permission"})

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from dragoman.host.host import Host
     from dragoman.host.locations import Machine
     from dragoman.host.lock import Lock, read_lock, write_lock
-    from dragoman.host.loop import Run
+    from dragoman.host.loop.events import Asking, CallEnded, CallStarted, Ended, Event, Message, RunResult
+    from dragoman.host.loop.options import Limits
+    from dragoman.host.loop.run import Run
+    from dragoman.host.loop.state import RunState, saver
     from dragoman.host.models import APIS, Api
     from dragoman.host.models.base import Failed, Shown, TextDelta, ThoughtDelta, ToolUse
     from dragoman.host.models.scripted import Says, ScriptedModel
@@ -33,17 +36,14 @@ if TYPE_CHECKING:
     from dragoman.host.options import Answer, Approve, Ask, HostOptions, LockLike, Question
     from dragoman.host.outcome import Judged, Outcome
     from dragoman.host.permissions import Call, Decision, decide
-    from dragoman.host.provider import Model
-    from dragoman.host.provider_fault import ModelError
+    from dragoman.host.provider.fault import ModelError
+    from dragoman.host.provider.model import Model
+    from dragoman.host.provider.talk import Prices, Waiting
     from dragoman.host.reading import installed, read_own, read_setup, this_machine
     from dragoman.host.roster import Reloaded
-    from dragoman.host.run_events import Asking, CallEnded, CallStarted, Ended, Event, Message, RunResult
-    from dragoman.host.run_options import Limits
-    from dragoman.host.run_state import RunState, saver
     from dragoman.host.search import ToolIndex
     from dragoman.host.session import Frame, Session
     from dragoman.host.supervisor import Supervisor
-    from dragoman.host.talk import Prices, Waiting
     from dragoman.host.trace import Redaction, Trace
     from dragoman.protocol.naming import Name, Names
 
@@ -54,14 +54,14 @@ _HOMES = {
     "Api": ".models",
     "Approve": ".options",
     "Ask": ".options",
-    "Asking": ".run_events",
+    "Asking": ".loop.events",
     "Call": ".permissions",
-    "CallEnded": ".run_events",
-    "CallStarted": ".run_events",
+    "CallEnded": ".loop.events",
+    "CallStarted": ".loop.events",
     "Decision": ".permissions",
     "Dialect": ".dialects",
-    "Ended": ".run_events",
-    "Event": ".run_events",
+    "Ended": ".loop.events",
+    "Event": ".loop.events",
     "Failed": ".models.base",
     "Frame": ".session",
     "Host": ".host",
@@ -69,26 +69,26 @@ _HOMES = {
     "HostNames": ".naming",
     "HostOptions": ".options",
     "Judged": ".outcome",
-    "Limits": ".run_options",
+    "Limits": ".loop.options",
     "Lock": ".lock",
     "LockLike": ".options",
     "Machine": ".locations",
-    "Message": ".run_events",
-    "Model": ".provider",
-    "ModelError": ".provider_fault",
+    "Message": ".loop.events",
+    "Model": ".provider.model",
+    "ModelError": ".provider.fault",
     "Name": "dragoman.protocol.naming",
     "Names": "dragoman.protocol.naming",
     "Origin": ".config.record",
     "Outcome": ".outcome",
-    "Prices": ".talk",
+    "Prices": ".provider.talk",
     "Problem": ".config.record",
     "Question": ".options",
     "Redaction": ".trace",
     "Reloaded": ".roster",
     "Rule": ".config.record",
-    "Run": ".loop",
-    "RunResult": ".run_events",
-    "RunState": ".run_state",
+    "Run": ".loop.run",
+    "RunResult": ".loop.events",
+    "RunState": ".loop.state",
     "Says": ".models.scripted",
     "ScriptedModel": ".models.scripted",
     "ServerConfig": ".config.record",
@@ -104,14 +104,14 @@ _HOMES = {
     "ToolIndex": ".search",
     "ToolUse": ".models.base",
     "Trace": ".trace",
-    "Waiting": ".talk",
+    "Waiting": ".provider.talk",
     "decide": ".permissions",
     "expand": ".config.expand",
     "installed": ".reading",
     "read_lock": ".lock",
     "read_own": ".reading",
     "read_setup": ".reading",
-    "saver": ".run_state",
+    "saver": ".loop.state",
     "this_machine": ".reading",
     "write_lock": ".lock",
 }

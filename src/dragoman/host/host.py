@@ -26,19 +26,19 @@ from dragoman.host.config.record import Origin, Problem, Rule, ServerConfig, Set
 from dragoman.host.dialects import dialect
 from dragoman.host.files import HostFiles, Reading
 from dragoman.host.locations import Machine
-from dragoman.host.loop import Run, started
+from dragoman.host.loop.options import RunKeywords
+from dragoman.host.loop.run import Run, started
 from dragoman.host.models import anthropic
 from dragoman.host.models.base import Definitions, LeftOut, Shown, ToolUse
 from dragoman.host.naming import HostNames
 from dragoman.host.options import HostKeywords, HostOptions
 from dragoman.host.outcome import Judged, Outcome
+from dragoman.host.provider.talk import AnyModel
 from dragoman.host.reading import this_machine
 from dragoman.host.roster import Reloaded, Roster
 from dragoman.host.ruling import pointless
-from dragoman.host.run_options import RunKeywords
 from dragoman.host.session import Session, Setting
 from dragoman.host.supervisor import Supervisor
-from dragoman.host.talk import AnyModel
 from dragoman.host.trace import Trace
 from dragoman.host.watching import places, signature, watch
 

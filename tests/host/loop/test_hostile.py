@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from dragoman.host import ModelError
 from dragoman.host.models import APIS
-from dragoman.host.provider_fault import Cover
-from dragoman.host.provider_http import _Attempt
+from dragoman.host.provider.fault import Cover
+from dragoman.host.provider.http import _Attempt
 from tests.host.loop.wire import PROVIDERS, Use
 
 USES = [Use("c1", "price", {"item": "apple"}), Use("c2", "buy", {"item": "배"})]

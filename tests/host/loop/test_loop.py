@@ -9,9 +9,9 @@ import pytest
 
 from dragoman.errors import UsageError
 from dragoman.host import Host, Limits, Prices, RunState, Says, ScriptedModel, Trace
+from dragoman.host.loop.events import CallEnded, CallStarted, Ended, Message
+from dragoman.host.loop.state import saver
 from dragoman.host.models.base import TextDelta, ToolUse
-from dragoman.host.run_events import CallEnded, CallStarted, Ended, Message
-from dragoman.host.run_state import saver
 from tests.host.loop.servers import ALLOWED, calls, name, shop
 
 APPLE = (name("price"), {"item": "apple"})

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from dragoman.client import ToolResult
 from dragoman.host import Limits, Outcome, RunState, Says, ScriptedModel, Shown
-from dragoman.host.loop import started
-from dragoman.host.run_events import Ended
+from dragoman.host.loop.events import Ended
+from dragoman.host.loop.run import started
 from dragoman.model import TextContent, Tool
 
 WORK = Tool(name="work", input_schema={"type": "object"})

@@ -9,11 +9,12 @@ import logging
 import pytest
 
 from dragoman.errors import UsageError
-from dragoman.host import Model, ModelError, Prices, provider_http
+from dragoman.host import Model, ModelError, Prices
+from dragoman.host.loop.events import Ended
 from dragoman.host.models.base import TextDelta, Usage, UseStarted
-from dragoman.host.provider_fault import retry_after
-from dragoman.host.run_events import Ended
-from dragoman.host.talk import Waiting
+from dragoman.host.provider import http as provider_http
+from dragoman.host.provider.fault import retry_after
+from dragoman.host.provider.talk import Waiting
 from dragoman.transports.http_base import HttpOptions
 from tests.host.loop.servers import calls, name, shop
 from tests.host.loop.wire import (

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from dragoman.host import Host, Limits, Model, ModelError
+from dragoman.host.loop.events import CallEnded
 from dragoman.host.models.base import TextDelta, UseStarted
-from dragoman.host.run_events import CallEnded
 from tests.needs import peer_python
 
 SCRIPT = Path(__file__).parent / "peers" / "small_model.py"

@@ -16,7 +16,7 @@ import msgspec
 from dragoman.errors import UsageError
 from dragoman.host.models.anthropic import MESSAGES, Messages
 from dragoman.host.models.base import Definitions, Item, Shown, TextDelta, UseStarted
-from dragoman.host.talk import Heard, ModelRequest, Prices, Speaker
+from dragoman.host.provider.talk import Heard, ModelRequest, Prices, Speaker
 
 _PIECE: Final = 16  # characters of text that come at once
 _CHARACTERS: Final = 4  # of a token, as this model counts

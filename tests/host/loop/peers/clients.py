@@ -15,7 +15,7 @@ import openai
 from dragoman.client import ToolResult
 from dragoman.errors import DragomanError
 from dragoman.host import Model, Outcome, Shown
-from dragoman.host.loop import started
+from dragoman.host.loop.run import started
 from dragoman.host.models.base import TextDelta
 from dragoman.model import TextContent, Tool
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from dragoman.host.loop.state import RunState
 from dragoman.host.models.base import ArgumentsDelta, TextDelta, ThoughtDelta, ToolUse, Usage, UseStarted
 from dragoman.host.outcome import Outcome
-from dragoman.host.run_state import RunState
-from dragoman.host.talk import Waiting
+from dragoman.host.provider.talk import Waiting
 
 End: TypeAlias = Literal["end", "length", "refused", "other", "stopped", "rounds", "tokens", "cost"]
 """Why a run ended: the model's own word, a stop from outside, or the budget that ran out."""

@@ -12,8 +12,8 @@ from typing import Any, Final, Self
 
 from dragoman.errors import UsageError
 from dragoman.host.models.base import Api, Failed, TextDelta
-from dragoman.host.provider_fault import Cover, ModelError, broken_off
-from dragoman.host.talk import Heard, ModelRequest
+from dragoman.host.provider.fault import Cover, ModelError, broken_off
+from dragoman.host.provider.talk import Heard, ModelRequest
 
 # Where the method is, for each API.
 _METHODS: Final[Mapping[str, tuple[str, ...]]] = {

@@ -17,8 +17,8 @@ import msgspec
 
 from dragoman.errors import ClosedError, ConnectError, LocalError, PeerFault
 from dragoman.host.models.base import Api, Failed, Reader, TextDelta
-from dragoman.host.provider_fault import Cover, ModelError, broken_off, refused
-from dragoman.host.talk import Heard, ModelRequest, Waiting
+from dragoman.host.provider.fault import Cover, ModelError, broken_off, refused
+from dragoman.host.provider.talk import Heard, ModelRequest, Waiting
 from dragoman.jsonrpc.framing import TooLong
 from dragoman.protocol.sse import Event, Parser
 from dragoman.transports.backoff import backoff

@@ -1,6 +1,6 @@
 """`Model`: a model by its name, the API it speaks and where it is served. Its key is in the environment.
 
-Nothing is sent here; see `provider_http` and `provider_sdk`.
+Nothing is sent here; see `http` and `sdk`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Any, Final, Self
 from dragoman.errors import UsageError
 from dragoman.host.models import APIS
 from dragoman.host.models.base import Api
-from dragoman.host.provider_http import HttpSpeaker, Service
-from dragoman.host.provider_sdk import SdkSpeaker
-from dragoman.host.talk import AnyModel, Prices, Speaker
+from dragoman.host.provider.http import HttpSpeaker, Service
+from dragoman.host.provider.sdk import SdkSpeaker
+from dragoman.host.provider.talk import AnyModel, Prices, Speaker
 from dragoman.transports.http_base import HttpOptions, parse_address
 from dragoman.transports.http_head import check_headers
 

@@ -17,16 +17,16 @@ import msgspec
 from msgspec import UNSET
 
 from dragoman.errors import UsageError
+from dragoman.host.loop.events import Asking, CallEnded, CallStarted, End, Ended, Event, Message, RunResult
+from dragoman.host.loop.options import RunKeywords, RunOptions
+from dragoman.host.loop.state import Call, RunState
+from dragoman.host.loop.toolbox import Toolbox
 from dragoman.host.models.base import Definitions, Shown, Stop, ToolUse, Usage
 from dragoman.host.outcome import Outcome
-from dragoman.host.provider import model_of
-from dragoman.host.provider_fault import ModelError
-from dragoman.host.run_events import Asking, CallEnded, CallStarted, End, Ended, Event, Message, RunResult
-from dragoman.host.run_options import RunKeywords, RunOptions
-from dragoman.host.run_state import Call, RunState
-from dragoman.host.talk import AnyModel, ModelRequest, Speaker
+from dragoman.host.provider.fault import ModelError
+from dragoman.host.provider.model import model_of
+from dragoman.host.provider.talk import AnyModel, ModelRequest, Speaker
 from dragoman.host.tokens import estimate
-from dragoman.host.toolbox import Toolbox
 from dragoman.host.trace import Trace
 
 _CUT: Final = "the answer was cut at its limit of tokens, and this call with it"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Self, TypedDict
 
 from dragoman.errors import UsageError
-from dragoman.host.run_state import RunState
+from dragoman.host.loop.state import RunState
 from dragoman.schema.options import check_options
 
 
