@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from dragoman.host.permissions import Call, Decision, decide
     from dragoman.host.provider.fault import ModelError
     from dragoman.host.provider.model import Model
-    from dragoman.host.provider.talk import Prices, Waiting
+    from dragoman.host.provider.talk import AnyModel, Prices, Waiting
     from dragoman.host.reading import installed, read_own, read_setup, this_machine
     from dragoman.host.roster import Reloaded
     from dragoman.host.search import ToolIndex
@@ -51,6 +51,7 @@ _HOMES = {
     "APIS": ".models",
     "DIALECTS": ".dialects",
     "Answer": ".options",
+    "AnyModel": ".provider.talk",
     "Api": ".models",
     "Approve": ".options",
     "Ask": ".options",
@@ -120,6 +121,7 @@ __all__ = [
     "APIS",
     "DIALECTS",
     "Answer",
+    "AnyModel",
     "Api",
     "Approve",
     "Ask",
