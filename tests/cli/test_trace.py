@@ -102,7 +102,8 @@ def test_more_calls_than_are_shown_are_told_of(place):
     assert done.err == "the newest 2; --last N shows more, --all everything\n"
     assert dragoman("trace", "show", "trace.jsonl", "--server", "x", cwd=place).err == "no call fits\n"
     (place / "empty.jsonl").write_text("")
-    assert dragoman("trace", "show", "empty.jsonl", cwd=place).err == "no call is written down in empty.jsonl\n"
+    none = dragoman("trace", "show", "empty.jsonl", cwd=place)
+    assert none.err == "no call is written down in empty.jsonl\n"
 
 
 def test_corrupt_lines_are_told_with_their_number_and_skipped(place):
