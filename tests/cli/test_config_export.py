@@ -48,7 +48,7 @@ def test_written_and_taken_back(place: Place) -> None:
     undone = place.run("config", "undo")
     assert (undone.status, undone.err) == (0, "")
     assert not (place.project / ".cursor/mcp.json").exists()
-    assert place.run("config", "undo").err == "dragoman: nothing was written\n"
+    assert place.run("config", "undo").err == "dragoman: there is nothing to take back\n"
 
 
 def test_a_file_that_was_there_keeps_comments_mode_and_link_and_comes_back(place: Place) -> None:

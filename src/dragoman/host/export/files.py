@@ -98,7 +98,7 @@ class Journal:
         changes = [change for change in self.changes() if wanted in (None, change.file)]
         if not changes:
             raise UsageError(
-                "nothing was written" if path is None else f"{path}: it was not written from here"
+                "there is nothing to take back" if path is None else f"{path}: it was not written from here"
             )
         change = changes[-1]
         real = Path(change.file)
