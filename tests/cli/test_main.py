@@ -15,6 +15,7 @@ from dragoman.cli import demo_parsers
 from dragoman.cli.demo.cases import CASES
 from dragoman.cli.main import COMMANDS, main
 from tests.cli.shell import dragoman
+from tests.needs import ROOT
 from tests.needs import dragoman as program
 
 
@@ -129,6 +130,12 @@ def test_wrong_words(words: list[str], message: str, capsys: pytest.CaptureFixtu
     assert told.out == ""
     assert message in told.err
     assert "  try: dragoman" in told.err
+
+
+def test_every_command_has_its_section_on_the_page_of_the_command_line() -> None:
+    page = (ROOT / "docs" / "cli.md").read_text()
+    titles = {word for line in page.splitlines() if line.startswith("## ") for word in line[3:].split(", ")}
+    assert set(COMMANDS) <= titles
 
 
 def test_a_file_whose_name_is_near_a_verb_is_a_file(
