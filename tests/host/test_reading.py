@@ -11,7 +11,15 @@ from dragoman.errors import UsageError
 from dragoman.host.config.expand import expand
 from dragoman.host.dialects import DIALECTS
 from dragoman.host.locations import Machine, locations
-from dragoman.host.reading import LARGEST, command_line, installed, read_own, read_setup, this_machine
+from dragoman.host.reading import (
+    LARGEST,
+    LARGEST_OF_PROJECT,
+    command_line,
+    installed,
+    read_own,
+    read_setup,
+    this_machine,
+)
 
 
 @pytest.fixture
@@ -141,6 +149,16 @@ def test_a_pipe_or_a_folder_or_a_giant_in_a_files_place_is_not_read(machine):
     pipe, giant = read_setup("opencode", machine).problems
     assert "not a regular file" in str(pipe)
     assert "larger than" in str(giant)
+
+
+def test_of_a_project_less_is_read_than_of_the_person(machine):
+    text = json.dumps({"mcpServers": {"s": SERVER}}) + " " * LARGEST_OF_PROJECT
+    write(machine.home / ".cursor/mcp.json", text)
+    write(machine.folder / ".cursor/mcp.json", text)
+    setup = read_setup("cursor", machine)
+    assert [item.config.origin.file for item in setup.servers] == ["~/.cursor/mcp.json"]
+    (problem,) = setup.problems
+    assert str(problem) == f".cursor/mcp.json: cannot be read: larger than {LARGEST_OF_PROJECT} bytes"
 
 
 def test_this_machine_is_this_one(tmp_path):

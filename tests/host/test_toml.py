@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import tomllib
 
 import pytest
@@ -77,6 +78,26 @@ def test_an_error_has_its_place(text, line, column):
     with pytest.raises(TomlError) as caught:
         parse(text)
     assert (caught.value.line, caught.value.column) == (line, column)
+
+
+@pytest.mark.parametrize("name", ["a.", '"a b" . ', "'a'.\t", "a.'b'."])
+@pytest.mark.parametrize("form", ["{}b = 1", "[{}b]", "x = {{ {}b = 1 }}"])
+def test_a_name_of_very_many_parts_takes_no_time(name, form):
+    text = "x0 = 1\n" + form.format(name * (500_000 // len(name)))
+    begun = time.process_time()
+    with pytest.raises(TomlError, match=r"line 2, column .*: nested deeper than 100"):
+        parse(text)
+    assert time.process_time() - begun < 2
+
+
+@pytest.mark.parametrize(
+    "piece", ['"', "'", "a", "-", "a ", '"a', "a.a.a.a " * 12, ("a." * 98 + "a "), " ", ". "]
+)
+def test_what_only_looks_like_such_a_name_takes_no_time(piece):
+    begun = time.process_time()
+    with pytest.raises(TomlError):
+        parse("x = " + piece * (500_000 // len(piece)))
+    assert time.process_time() - begun < 5
 
 
 def test_depth_is_no_way_to_end_the_program():

@@ -24,6 +24,13 @@ from dragoman.host.regular import is_there, read_regular
 LARGEST: Final = 8 * 1024 * 1024
 """The largest file that is read, in bytes: no person wrote one that is larger."""
 
+LARGEST_OF_PROJECT: Final = 1024 * 1024
+"""The largest that is read of those in a project's folder, which come from anybody; programs write no state
+there, and a file made to be slow is read in seconds."""
+
+
+_OF_PROJECT: Final[tuple[Scope, ...]] = ("project", "local")
+
 
 def this_machine(folder: Path | str = ".") -> Machine:
     """The machine that this process runs on."""
@@ -125,7 +132,7 @@ def read_sources(places: Iterable[Location], machine: Machine) -> tuple[list[Sou
     for place, path in pairs:
         shown = _shown(path, machine)
         try:
-            text = text_of(path)
+            text = text_of(path, most=LARGEST_OF_PROJECT if place.scope in _OF_PROJECT else LARGEST)
         except (OSError, ValueError) as exc:
             said = exc.strerror if isinstance(exc, OSError) else str(exc)
             problems.append(Problem(f"cannot be read: {said}", Origin(shown)))
@@ -157,15 +164,15 @@ def files_of(place: Location) -> Iterator[Path]:
         return
 
 
-def text_of(path: Path) -> str | None:
-    """The text of a file, None where there is none.
+def text_of(path: Path, *, most: int = LARGEST) -> str | None:
+    """The text of a file of at most so many bytes, None where there is none.
 
     Raises:
         OSError: it cannot be read.
         ValueError: it is no regular file, too large, or not UTF-8.
     """
     try:
-        data = read_regular(path, most=LARGEST)
+        data = read_regular(path, most=most)
     except (FileNotFoundError, NotADirectoryError):
         return None
     try:

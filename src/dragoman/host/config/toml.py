@@ -21,6 +21,8 @@ _STRING: Final = re.compile(
 )
 _SCALAR: Final = re.compile(r"[^,\]}\n#]+")
 _AT: Final = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+_PART: Final = r"""(?:[A-Za-z0-9_-]{1,1000}|"[^"\n]{0,1000}"|'[^'\n]{0,1000}')"""
+_DEEP: Final = re.compile(rf"(?<![A-Za-z0-9_-])(?:{_PART}[ \t]{{0,10}}\.[ \t]{{0,10}}){{{DEPTH}}}")
 _HEAD: Final = re.compile(r"\[\[?")
 
 _Path: TypeAlias = tuple[str | int, ...]
@@ -40,6 +42,11 @@ def parse(text: str, file: str = "") -> Node:
         TomlError: it is not TOML.
     """
     text = text.removeprefix("\ufeff")
+    # The standard library takes time with the square of a name's parts.
+    if (deep := _DEEP.search(text)) is not None:
+        line = text.count("\n", 0, deep.start())
+        column = deep.start() - text.rfind("\n", 0, deep.start())
+        raise TomlError(f"nested deeper than {DEPTH}", line=line + 1, column=column)
     try:
         value = tomllib.loads(text)
     except tomllib.TOMLDecodeError as exc:
