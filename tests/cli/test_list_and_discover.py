@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,7 +14,7 @@ import pytest
 from dragoman.cli.list import hints, kind, signature
 from dragoman.cli.output import table, width
 from dragoman.model import ToolAnnotations
-from tests.cli.shell import dragoman
+from tests.cli.shell import TIME_LIMIT, dragoman
 from tests.transcripts import player
 
 
@@ -164,6 +167,23 @@ def test_wide_characters_take_two_columns() -> None:
     assert [width(text) for text in ("abc", "서울", "e\u0301", "ｱ")] == [3, 4, 1, 1]
     rows = table([("A", "B"), ("서울", "x"), ("ab", "y")])
     assert rows == ["A     B", "서울  x", "ab    y"]
+
+
+@pytest.mark.parametrize(("colour", "head"), [("", "\x1b[2mTOOL"), ("1", "TOOL")])
+def test_on_a_terminal_the_header_is_dim_unless_colours_are_off(place: Path, colour: str, head: str) -> None:
+    ours, theirs = pty.openpty()
+    env = {**os.environ, "TERM": "xterm", "NO_COLOR": colour}
+    words = [sys.executable, "-m", "dragoman", "list", "server.py"]
+    process = subprocess.Popen(words, cwd=place, env=env, stdin=subprocess.DEVNULL, stdout=theirs)
+    os.close(theirs)
+    try:
+        shown = os.read(ours, 4096).decode()
+        assert process.wait(TIME_LIMIT) == 0
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+    assert shown.startswith(head)
 
 
 def test_a_cell_is_one_line_and_an_empty_column_is_left_out() -> None:

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import UNSET
 
 from dragoman.cli import output
+from dragoman.cli.brush import Brush
 from dragoman.cli.session import perform
 from dragoman.client import Client
 from dragoman.errors import RemoteError
@@ -127,7 +128,9 @@ def _show(value: dict[str, list[Tool]]) -> None:
 
 
 def _table(rows: Sequence[Sequence[str]]) -> None:
-    for line in output.table(rows, output.columns()):
+    head, *lines = output.table(rows, output.columns())
+    output.line(Brush.for_stdout()("dim", head))
+    for line in lines:
         output.line(line)
 
 
