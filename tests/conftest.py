@@ -7,6 +7,11 @@ import inspect
 from collections.abc import Generator
 
 import pytest
+from hypothesis import settings
+
+# Property tests run the same examples everywhere, and take the time that a busy machine needs.
+settings.register_profile("steady", deadline=None, derandomize=True, database=None)
+settings.load_profile("steady")
 
 # Areas whose tests start servers and suites of other projects: one at a time, on one worker.
 ONE_WORKER = ("conformance", "interop", "pins")
