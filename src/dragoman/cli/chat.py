@@ -93,8 +93,6 @@ class Chat:
 
     def _host(self, trace: Trace | None) -> Host:
         options = self._options
-        if not Path(options.folder).is_dir():
-            raise UsageError(f"{options.folder}: no such folder")
         return Host.from_files(
             options.folder,
             host=options.host,

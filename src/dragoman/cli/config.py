@@ -40,10 +40,7 @@ def run(options: Namespace) -> int:
 
 
 def _show(options: Namespace) -> int:
-    folder = Path(options.folder)
-    if not folder.is_dir():
-        raise UsageError(f"{options.folder}: no such folder")
-    machine = this_machine(folder)
+    machine = this_machine(options.folder)
     hosts = list(dict.fromkeys(options.host)) or installed(machine)
     if options.mcp_config and "claude-code" not in hosts:
         hosts.insert(0, "claude-code")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import shlex
 from argparse import Namespace
@@ -16,6 +15,7 @@ import msgspec
 
 from dragoman.cli import failure, output
 from dragoman.cli.brush import Brush
+from dragoman.cli.quiet import quiet
 from dragoman.cli.session import target
 from dragoman.client.options import ClientKeywords
 from dragoman.errors import UsageError
@@ -63,8 +63,7 @@ def run(options: Namespace) -> int:
 
 
 async def _examine(options: Namespace) -> list[_Part]:
-    # What goes wrong is a step.
-    logging.getLogger("dragoman").addHandler(logging.NullHandler())
+    quiet()
     if options.target and options.host:
         raise UsageError("TARGET and --host are two ways to name servers: expected one of them")
     machine = this_machine(options.folder)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ from typing import Any, Final
 from dragoman.cli import arguments, failure, output
 from dragoman.cli.brush import LABEL, Brush
 from dragoman.cli.given import given
+from dragoman.cli.quiet import quiet
 from dragoman.errors import DragomanError, UsageError
 from dragoman.host.config.record import Rule, ServerConfig
 from dragoman.host.explain import Chain, Facts, Listed, candidates, explain, nearest
@@ -60,12 +60,9 @@ class _Asked:
 
 def run(options: Namespace) -> int:
     """Explain the call; returns 5 where it would not run, and 0 where it may or a person is asked."""
-    # What goes wrong with a server is a link of the chain.
-    logging.getLogger("dragoman").addHandler(logging.NullHandler())
+    quiet()
     started = time.perf_counter()
     try:
-        if not Path(options.folder).is_dir():
-            raise UsageError(f"{options.folder}: no such folder")
         told = asyncio.run(_explained(options))
     except DragomanError as exc:
         return output.fail(exc, json=options.json)

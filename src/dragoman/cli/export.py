@@ -75,10 +75,7 @@ def _export(options: Namespace) -> int:
 
 
 def _work(options: Namespace) -> _Work:
-    folder = Path(options.folder)
-    if not folder.is_dir():
-        raise UsageError(f"{options.folder}: no such folder")
-    machine = this_machine(folder)
+    machine = this_machine(options.folder)
     whose: Whose = "user" if options.user else "project"
     path = Path(options.output) if options.output else place(options.to, machine, whose=whose)
     configs, left, taken = _chosen(options, machine)

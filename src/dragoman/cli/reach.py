@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dragoman.cli.quiet import quiet
 from dragoman.cli.session import target
 from dragoman.client import Client
 from dragoman.errors import ConnectError, DragomanError, UsageError
@@ -39,8 +39,7 @@ async def reach(options: Namespace) -> list[Reached]:
     Raises:
         UsageError: no server is named, or two by one name.
     """
-    # What goes wrong is told by the command, in its own words.
-    logging.getLogger("dragoman").addHandler(logging.NullHandler())
+    quiet()
     if options.target and options.host:
         raise UsageError("TARGET and --host are two ways to name servers: expected one of them")
     if options.target:

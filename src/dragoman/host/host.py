@@ -105,8 +105,6 @@ class Host:
         """
         told = HostOptions.of(options)
         dialect(host)
-        if machine is None and not Path(folder).is_dir():
-            raise UsageError(f"{folder}: no such folder")
         place = machine or this_machine(folder)
         if told.env is not None:
             place = replace(place, env=told.env)

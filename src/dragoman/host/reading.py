@@ -33,7 +33,13 @@ _OF_PROJECT: Final[tuple[Scope, ...]] = ("project", "local")
 
 
 def this_machine(folder: Path | str = ".") -> Machine:
-    """The machine that this process runs on."""
+    """The machine that this process runs on, and a project's folder on it.
+
+    Raises:
+        UsageError: there is no such folder.
+    """
+    if not Path(folder).is_dir():
+        raise UsageError(f"{folder}: no such folder")
     return Machine(Path(folder).resolve(), Path.home(), os.environ, sys.platform)
 
 
