@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from dragoman.errors import LocalError
 from dragoman.host import Supervisor, Trace
 from tests.host.places import Place, use
 
@@ -120,6 +121,24 @@ async def test_a_call_that_is_given_up_at_the_question_is_on_record(place):
     (line,) = lines
     assert (line["kind"], line["decision"]["effect"]) == ("tool_use", "deny")
     assert "given up before there was an answer" in line["decision"]["why"]
+
+
+async def test_a_call_that_is_given_up_at_the_question_ends_though_it_cannot_be_written_down(place):
+    waits = asyncio.Event()
+
+    async def ask(question):
+        waits.set()
+        await asyncio.Event().wait()
+
+    def full(line):
+        raise LocalError("no space", stage="trace")
+
+    async with place.host("claude-code", ask=ask, trace=Trace(full)) as found:
+        task = asyncio.create_task(found.answer(use("look")))
+        await waits.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
 
 
 async def test_a_rule_that_comes_while_a_person_thinks_holds(place):

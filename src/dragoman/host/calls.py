@@ -5,6 +5,7 @@ Nothing is sent before all have agreed. What each of them says is decided elsewh
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -74,7 +75,8 @@ class Calls:
                 judged, decision = await self._agreed(judged, decision)
             except BaseException:
                 why = f"{decision.why}; the call was given up before there was an answer"
-                _note(entry, judged, decision=replace(decision, effect="deny", why=why))
+                with contextlib.suppress(LocalError):  # nothing was sent, and whoever gave up is to know that
+                    _note(entry, judged, decision=replace(decision, effect="deny", why=why))
                 raise
         _note(entry, judged, decision=decision)
         outcome = await self._sent(judged, decision, entry=entry, sending=sending)
