@@ -203,6 +203,8 @@ LEAVES: st.SearchStrategy[Any] = st.sampled_from(
 
 
 def table(members: dict[str, Any], needed: set[str], *, closed: bool) -> dict[str, Any]:
+    # Nobody is held to have passed an argument that was not named, though an open object took it.
+    members = members if closed else {"a": True, "b": True, **members}
     schema: dict[str, Any] = {"type": "object", "properties": members}
     if needed & members.keys():
         schema["required"] = sorted(needed & members.keys())
