@@ -16,9 +16,9 @@ import msgspec
 
 from dragoman.errors import UsageError
 from dragoman.host.atomic import PRIVATE, replacing
+from dragoman.host.locking import locked
 from dragoman.host.models.base import Item, ToolUse, Usage
 from dragoman.host.regular import read_regular
-from dragoman.host.trace.locking import locked
 
 VERSION: Final = 1
 _LARGEST: Final = 1 << 30  # bytes

@@ -17,9 +17,9 @@ from threading import Lock
 from typing import Any, Final, TypeAlias
 
 from dragoman.errors import LocalError
+from dragoman.host.locking import locked
 from dragoman.host.trace.family import HEAD, SPILL, Head, numbered, read_at, rotated, spill_of
 from dragoman.host.trace.large import Limits
-from dragoman.host.trace.locking import locked
 from dragoman.host.trace.seal import fits, read_seal, seal_line
 
 Mend: TypeAlias = Callable[[str, dict[str, Any] | None], bytes]

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import BinaryIO, Final, TypeAlias
 
 from dragoman.errors import UsageError
+from dragoman.host.locking import locked
 from dragoman.host.trace.family import HEAD, Head, number_of
-from dragoman.host.trace.locking import locked
 from dragoman.host.trace.reading import existing
 
 _HELD: Final = 256  # files that are open at once

@@ -14,7 +14,7 @@ if sys.platform != "win32":
 def locked(file: int) -> Generator[None]:
     """Hold the lock of an open file, waiting for it; a negative number locks nothing.
 
-    Windows has no such lock: there, one process alone may write to a trace.
+    Windows has no such lock: there, one process alone may write to what it guards.
     """
     if sys.platform == "win32" or file < 0:
         yield
