@@ -43,6 +43,8 @@ SECRETS = {
     "number in a text": json.dumps({"body": json.dumps({"pin_token": 12345678901})}),
     "headers in a text": json.dumps({"sent": "GET / HTTP/1.1\r\nX-Api-Key: hunter22\r\nHost: x"}),
     "python": "{'password': 'hunter22'}",
+    "refusal": 'Invalid arguments for x:\n- login.password: expected a longer string; received "hunter22"',
+    "refusal in a text": json.dumps({"text": '- secret.pin: expected a string; received "hunter22\\n"'}),
     "yaml": "db:\n  password: hunter22\n",
     "option": "psql --db-password hunter22 -h x",
     "user": "curl -u me:hunter22 https://example.com",
@@ -196,6 +198,7 @@ def test_names_of_members_that_look_like_secrets_are_taken_out_too():
     "piece",
     [
         *("eyJ-", "-----BEGIN PRIVATE KEY-----", "bearer ", "://a:b", "token=", "token ", "authorization:"),
+        *("password: expected ", "- password: expected x; received ", "a.", "password"),
         *("\\", '"', '\\"', "--", "--token ", "token: ", "- ", "\\n", "-u a:", "?a-", '"token":', "A_"),
         *('"token":"', "PASSWORD", "set-cookie:", "_", "\n", " ", "a", "github_pat_", "xoxb-", "://x:a:"),
     ],

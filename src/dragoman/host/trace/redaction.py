@@ -76,6 +76,14 @@ _LINES: Final[Forms] = (
         ),
         _MARKS,
     ),
+    (
+        # What a schema refuses of a call, as the model is told.
+        (
+            rf"(?im)(?:^|(?<=\\n)|(?<=\"))(?:- )?[A-Z0-9_.\[\]-]*{_CALLED})[A-Z0-9_.\[\]-]{{0,80}}: "
+            rf"expected [^\n]{{0,300}}?; received (?P<secret>{_NOT_YET}(?:[^\n\\]|\\[^n\n])+)"
+        ),
+        _MARKS,
+    ),
 )
 
 
