@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -445,6 +446,19 @@ async def test_watched_files_are_read_again_by_themselves(place):
         outcome = await found.answer(use("look", "mcp__other__{}"))
         assert outcome.by == "permission"
     assert len(place.starts) == 2
+
+
+async def test_codexs_files_above_the_folder_are_watched_and_told_of_too(place):
+    place.write("project/.git/HEAD", "")
+    machine = replace(place.machine(), folder=place.project / "inner")
+    machine.folder.mkdir()
+    async with Host.from_files(host="codex", machine=machine, trusted=True, watch=True) as found:
+        place.write("project/.codex/config.toml", place.toml)
+        await until(lambda: "service" in found.sessions and found.sessions["service"].state == "connected")
+    (place.project / ".codex/config.toml").unlink()
+    (place.project / ".codex/config.toml").mkdir()
+    (problem,) = Host.from_files(host="codex", machine=machine, trusted=True).problems
+    assert "not a regular file" in problem.text
 
 
 async def test_a_tool_that_changes_while_a_person_thinks_is_not_called(place):

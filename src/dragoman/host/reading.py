@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from dragoman.errors import UsageError
-from dragoman.host.config import claude
+from dragoman.host.config import claude, codex
 from dragoman.host.config import own as own_rules
 from dragoman.host.config.record import Origin, Problem, Scope, Setup, Situation, Source
 from dragoman.host.dialects import DIALECTS, dialect
@@ -63,12 +63,10 @@ def read_setup(
         UsageError: the host is not known.
     """
     known = dialect(host)
-    sources, problems = read_sources(_of(scopes, locations(host, machine)), machine)
+    sources, problems = read_sources(_of(scopes, [*above(host, machine), *locations(host, machine)]), machine)
     if host == claude.HOST:
         more_sources, more_problems = _plugins(sources, machine, trusted=trusted)
         sources, problems = [*sources, *more_sources], [*problems, *more_problems]
-    if host == "codex":
-        sources = [*_nearer(machine), *sources]
     situation = Situation(
         folder=str(machine.folder),
         trusted=trusted,
@@ -197,14 +195,15 @@ def _shown(path: Path, machine: Machine) -> str:
     return str(path)
 
 
-def _nearer(machine: Machine) -> list[Source]:
+def above(host: str, machine: Machine) -> list[Location]:
     """Codex's files of the folders above the project's, up to the one with `.git`, farthest first."""
-    above: list[Location] = []
+    found: list[Location] = []
     folder = machine.folder
+    if host != codex.HOST:
+        return []
     while not is_there(folder / ".git") and folder.parent not in (folder, machine.home):
         folder = folder.parent
-        above.append(Location(folder / ".codex/config.toml", "project", "config"))
+        found.append(Location(folder / ".codex/config.toml", "project", "config"))
     if not is_there(folder / ".git"):
         return []  # no project's root: nothing above the folder is the project's
-    sources, _ = read_sources(reversed(above), machine)
-    return sources
+    return found[::-1]

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Final, TypeAlias
 
 from dragoman.host.locations import Location, Machine, locations, own
-from dragoman.host.reading import files_of
+from dragoman.host.reading import above, files_of
 
 EVERY: Final = 1.0
 """Seconds between two looks."""
@@ -21,7 +21,7 @@ Signature: TypeAlias = tuple[tuple[str, int, int, int], ...]
 
 def places(host: str, machine: Machine) -> list[Location]:
     """The files that decide about a host's servers and calls."""
-    return [*locations(host, machine), *own(machine)]
+    return [*above(host, machine), *locations(host, machine), *own(machine)]
 
 
 def signature(watched: Iterable[Location]) -> Signature:
