@@ -9,7 +9,6 @@ import re
 from typing import Any, Final
 
 from dragoman.errors import UsageError
-from dragoman.schema.bounds import check_bounds, is_listable
 from dragoman.schema.errors import Fault, InvalidSchema, UnresolvedReference, UnsupportedDialect
 from dragoman.schema.shapes import is_array, is_object
 from dragoman.schema.wording import faults, pointer, snippet
@@ -77,6 +76,8 @@ class Validator:
         self._engine(False)
 
     def _list(self, engine: Any, value: Any, *, size: int, depth: int) -> tuple[Fault, ...]:
+        from dragoman.schema.bounds import is_listable
+
         if not is_listable(self.schema, depth):
             return (Fault(field="", expected="a value that the schema accepts", received=snippet(value)),)
         if size > MAX_LISTED:
@@ -147,6 +148,8 @@ def _compile(schema: Any, formats: bool) -> Any:
     rules = _rules()
     draft = rules.Draft7Validator if _dialect(schema) == "draft-07" else rules.Draft202012Validator
     if is_object(schema):
+        from dragoman.schema.bounds import check_bounds
+
         check_bounds(schema)
     linear = rules.RegexOptions()
     bounded = rules.FancyRegexOptions(backtrack_limit=MAX_BACKTRACKS)

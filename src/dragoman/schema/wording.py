@@ -12,7 +12,6 @@ from typing import Any, Final
 import msgspec
 
 from dragoman.schema.errors import SNIPPET, Fault
-from dragoman.schema.references import resolve
 from dragoman.schema.shapes import is_array, is_object
 
 _NAMES: Final = {
@@ -55,12 +54,18 @@ def pointer(path: Iterable[str | int]) -> str:
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
 
 
+def _resolved(root: Any, reference: Any) -> Any:
+    from dragoman.schema.references import resolve
+
+    return resolve(root, reference)
+
+
 def describe(schema: Any, root: Any) -> str:
     """What a schema asks for, in a few words."""
     for _ in range(8):  # references to references; a longer chain says nothing useful
         if not is_object(schema) or "$ref" not in schema:
             break
-        schema = resolve(root, schema["$ref"])
+        schema = _resolved(root, schema["$ref"])
     if not is_object(schema):
         return "a value"
     for keyword in ("enum", "const", "type"):
@@ -133,7 +138,7 @@ def _allowed(keyword: str, value: Any) -> tuple[Any, ...] | None:
 
 def _missing(error: Any, root: Any) -> Fault:
     name = error.kind.value
-    parent = resolve(root, "#" + pointer(error.schema_path[:-1]))
+    parent = _resolved(root, "#" + pointer(error.schema_path[:-1]))
     wanted = parent.get("properties", {}).get(name) if is_object(parent) else None
     return Fault(
         field=field_path([*error.instance_path, name]),
@@ -144,7 +149,7 @@ def _missing(error: Any, root: Any) -> Fault:
 
 
 def _unknown(error: Any, root: Any) -> Iterator[Fault]:
-    parent = resolve(root, "#" + pointer(error.schema_path[:-1]))
+    parent = _resolved(root, "#" + pointer(error.schema_path[:-1]))
     known: dict[str, Any] = parent.get("properties", {}) if is_object(parent) else {}
     for name in error.kind.value:
         free = [other for other in known if other not in error.instance]
@@ -176,7 +181,7 @@ def _unmatched(error: Any, root: Any) -> Iterator[Fault]:
             rule=pointer(error.schema_path),
         )
         return
-    parent = resolve(root, "#" + pointer(error.schema_path))
+    parent = _resolved(root, "#" + pointer(error.schema_path))
     yield Fault(
         field=field_path(here),
         expected=_either(describe(member, root) for member in parent) if is_array(parent) else "a value",

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from inspect import isawaitable
 from os import urandom
-from typing import Any, Final, Generic, Literal, TypedDict, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypedDict, TypeVar, Unpack, cast, overload
 
 import msgspec
 from msgspec import UNSET
@@ -40,7 +40,9 @@ from dragoman.model import (
 )
 from dragoman.protocol.call import Call, Keeper
 from dragoman.protocol.record import Record
-from dragoman.schema.forms import Form
+
+if TYPE_CHECKING:
+    from dragoman.schema.forms import Form
 
 T = TypeVar("T")
 Asked = Coroutine[Any, Any, T]
@@ -124,6 +126,8 @@ class Asks:
             Refusal: -32021, the client cannot be asked this.
             ToolError: the same on a revision that has no such error.
         """
+        from dragoman.schema.forms import Form
+
         wanted: Form[Any] = form if isinstance(form, Form) else Form(form)
         params = ElicitFormParams(message=message, requested_schema=wanted.schema)
         request = ElicitRequest(params=params)

@@ -23,7 +23,6 @@ from dragoman.model import (
 from dragoman.protocol.call import Call
 from dragoman.server.asking import Asks, record
 from dragoman.server.home import PROGRESS_RATE
-from dragoman.server.progress import Progress
 
 M = TypeVar("M", Implementation, ClientCapabilities)
 
@@ -147,13 +146,15 @@ class Context(Asks):
         not rise is left out. Reports beyond the server's `progress_rate` wait until they may be
         sent, each in the place of the one before; the last one is always sent.
         """
-        told: Progress | None = self._call.progress
+        told = self._call.progress
         if told is None:
             token = self._call.meta.progress_token
             if token is UNSET:
                 return _SENT
             home = self._call.home
             rate = PROGRESS_RATE if home is None else home.progress_rate
+            from dragoman.server.progress import Progress
+
             told = self._call.progress = Progress(self._call, token, rate=rate, loop=self._loop)
         told.report(progress, total, message=message)
         return _SENT
