@@ -176,3 +176,9 @@ def test_nothing_to_look_at(tmp_path: Path) -> None:
     done = dragoman("doctor", cwd=tmp_path, env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"})
     assert done.status == 2
     assert "name a TARGET to look at" in done.err
+
+
+def test_a_command_line_whose_quotes_do_not_close(tmp_path: Path) -> None:
+    done = dragoman("doctor", "server 'x", cwd=tmp_path)
+    assert done.status == 2
+    assert "read as a command line, but No closing quotation" in done.err

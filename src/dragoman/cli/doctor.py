@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shlex
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,8 +15,10 @@ import msgspec
 from dragoman.cli import failure, output
 from dragoman.cli.brush import Brush
 from dragoman.cli.quiet import quiet
+from dragoman.cli.reach import check_servers
 from dragoman.cli.session import target
 from dragoman.client.options import ClientKeywords
+from dragoman.client.target import TargetLike, command_line
 from dragoman.errors import UsageError
 from dragoman.host.config.record import Standing
 from dragoman.host.diagnosis import Seen, look
@@ -64,8 +65,7 @@ def run(options: Namespace) -> int:
 
 async def _examine(options: Namespace) -> list[_Part]:
     quiet()
-    if options.target and options.host:
-        raise UsageError("TARGET and --host are two ways to name servers: expected one of them")
+    check_servers(options)
     machine = this_machine(options.folder)
     if options.target:
         return list(
@@ -86,17 +86,14 @@ async def _examine(options: Namespace) -> list[_Part]:
 async def _target(text: str, options: Namespace, *, machine: Machine) -> _Part:
     entry = target(text)
     name = Path(text.partition(":")[0]).stem if text.endswith(".py") or ".py:" in text else "server"
-    where: Any = entry if is_object(entry) or "://" in text or ".py" in text else _words(text)
+    words = None if is_object(entry) else command_line(text)
+    # As an entry, so that its program can be looked for; what is no command line is for the client to tell.
+    named = words and not words[0].endswith(".py")
+    where: TargetLike = {"command": words[0], "args": words[1:]} if words and named else entry
     keywords: ClientKeywords = {"connect_timeout": options.timeout, "idle_timeout": options.timeout}
     path = os.environ.get("PATH", "")
     seen = await look(where, keywords, name=name, home=machine.home, path=path)
     return _Part(text, "", seen.steps)
-
-
-def _words(text: str) -> dict[str, Any]:
-    """A command line as an entry, so that its program can be looked for."""
-    command, *args = shlex.split(text)
-    return {"command": command, "args": args}
 
 
 async def _host(host: str, machine: Machine, *, options: Namespace) -> list[_Part]:

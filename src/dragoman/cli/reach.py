@@ -40,11 +40,16 @@ async def reach(options: Namespace) -> list[Reached]:
         UsageError: no server is named, or two by one name.
     """
     quiet()
-    if options.target and options.host:
-        raise UsageError("TARGET and --host are two ways to name servers: expected one of them")
+    check_servers(options)
     if options.target:
         return await _targets(options.target, timeout=options.timeout)
     return await _configured(options)
+
+
+def check_servers(options: Namespace) -> None:
+    """Raise UsageError where servers are named in two ways."""
+    if options.target and options.host:
+        raise UsageError("TARGET and --host are two ways to name servers: expected one of them")
 
 
 async def _targets(texts: Sequence[str], *, timeout: float) -> list[Reached]:

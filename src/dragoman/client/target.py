@@ -106,19 +106,39 @@ def _text(text: str, options: ClientOptions) -> Target:
         return _url(text, options)
     if _BARE_ADDRESS.fullmatch(text) and not _exists(text):
         raise UsageError(f"target {text!r}: an address without a scheme", hint=f"http://{text}")
-    file = _PYTHON_FILE.fullmatch(text)
-    if file is not None and (_exists(file["file"]) or not re.search(r"\s", text)):
+    file = _file(text)
+    if file is not None:
         return _python(Path(file["file"]), options, name=file["name"])
-    try:
-        words = shlex.split(text)
-    except ValueError as exc:
-        # Not shown: a command line may hold secrets.
-        raise UsageError(f"target: read as a command line, but {exc}") from None
+    words = _split(text)
     if words and words[0].endswith(".py"):
         # The arguments are not shown: they may be secrets.
         hint = f"a list: [sys.executable, {words[0]!r}, ...]"
         raise UsageError(f"target {words[0]!r}: a .py file with arguments is no command line", hint=hint)
     return _command(words, options)
+
+
+def _file(text: str) -> re.Match[str] | None:
+    """The parts of a text that names a Python file."""
+    file = _PYTHON_FILE.fullmatch(text)
+    return file if file is not None and (_exists(file["file"]) or not re.search(r"\s", text)) else None
+
+
+def _split(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as exc:
+        # Not shown: a command line may hold secrets.
+        raise UsageError(f"target: read as a command line, but {exc}") from None
+
+
+def command_line(text: str) -> list[str] | None:
+    """The words of a target that is read as a command line; None for an address or a Python file.
+
+    Raises:
+        UsageError: its quotes do not close.
+    """
+    text = text.strip()
+    return None if _SCHEME.match(text) is not None or _file(text) is not None else _split(text)
 
 
 def _exists(path: str) -> bool:
